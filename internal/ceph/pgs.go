@@ -1,0 +1,97 @@
+package ceph
+
+import "slices"
+
+// PGID names a placement group: pool and seed, printed as "pool.seed" with the
+// seed in hexadecimal.
+type PGID struct {
+	Pool int32
+	Seed uint32
+}
+
+// Compare orders by pool, then by seed.
+func (id PGID) Compare(o PGID) int {
+	switch {
+	case id.Pool != o.Pool:
+		if id.Pool < o.Pool {
+			return -1
+		}
+		return 1
+	case id.Seed != o.Seed:
+		if id.Seed < o.Seed {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
+// SetID is an index into PGTable.Sets.
+type SetID uint32
+
+// NoOSD stands in an up or acting set where CRUSH found no OSD
+// (CRUSH_ITEM_NONE; seen in erasure-coded pools).
+const NoOSD int32 = 2147483647
+
+// PG is one placement group as the mgr knows it. It holds no pointers, so that
+// a table of hundreds of thousands costs the garbage collector nothing.
+//
+// Where State has StateUnknown the mgr has no report of the PG and its stamps
+// and sizes are inventions of the mgr: they must not be used.
+type PG struct {
+	ID               PGID
+	State            State
+	LastScrub        Stamp // last_scrub_stamp
+	LastDeepScrub    Stamp // last_deep_scrub_stamp
+	LastCleanScrub   Stamp // last_clean_scrub_stamp
+	LastChange       Stamp // last_change
+	ScheduleAt       Stamp // instant named by scrub_schedule, where it names one
+	Bytes            int64 // stat_sum.num_bytes; -1 absent
+	Objects          int64 // stat_sum.num_objects; -1 absent
+	ObjectsScrubbed  int64 // objects_scrubbed, from 17 on; -1 absent
+	ShallowErrors    int32 // stat_sum.num_shallow_scrub_errors; -1 absent
+	DeepErrors       int32 // stat_sum.num_deep_scrub_errors; -1 absent
+	LastScrubSeconds int32 // last_scrub_duration, from 17 on; -1 absent
+	SnapTrimQueue    int32 // snaptrimq_len; -1 absent
+	Up, Acting       SetID
+	UpPrimary        int32 // -1 none
+	ActingPrimary    int32 // -1 none
+	Schedule         ScheduleKind
+}
+
+// PGTable is a decoded answer of `pg dump pgs`, `pg ls` or `pg ls-by-pool`:
+// sorted by PGID, immutable once decoded.
+type PGTable struct {
+	// Ready is the mgr's pg_ready: false until it has heard from the OSDs, in
+	// which case the PGs are not to be used.
+	Ready bool
+	PGs   []PG
+	// Sets are the distinct up and acting sets, in the order of the PG's OSDs
+	// (for erasure-coded pools the position is the shard). Never nil entries.
+	Sets [][]int32
+	// Bad are entries that could not be used, with the reason; at most
+	// MaxBadPGs are kept, BadCount counts them all.
+	Bad      []BadPG
+	BadCount int
+}
+
+// MaxBadPGs bounds PGTable.Bad.
+const MaxBadPGs = 20
+
+// BadPG is an entry of the answer that could not be used.
+type BadPG struct {
+	PGID string // as written, possibly empty
+	Err  error
+}
+
+// Set returns the OSD ids of a set. The slice must not be modified.
+func (t *PGTable) Set(id SetID) []int32 { return t.Sets[id] }
+
+// Find returns the PG with that id, or nil.
+func (t *PGTable) Find(id PGID) *PG {
+	i, ok := slices.BinarySearchFunc(t.PGs, id, func(pg PG, id PGID) int { return pg.ID.Compare(id) })
+	if !ok {
+		return nil
+	}
+	return &t.PGs[i]
+}
