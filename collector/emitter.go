@@ -1,23 +1,176 @@
 package collector
 
 import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 )
 
-// Emitter receives the samples of one snapshot.
-type Emitter struct{}
+// maxLabelBytes bounds label values, which come from outside in part (bucket
+// names, slot descriptors). A longer one is cut at a rune.
+const maxLabelBytes = 256
+
+// Emitter receives the samples of one snapshot and turns them into metric
+// families, once per poll. Scrapes share the result, so it is never changed
+// afterwards.
+type Emitter struct {
+	families map[*Row]*family
+	rows     map[*Row]bool // rows the collector declared; nil: any
+	problems []error
+	dropped  int
+}
+
+type family struct {
+	metrics []*dto.Metric
+	seen    map[string]struct{}
+}
+
+func newEmitter(rows []*Row) *Emitter {
+	e := &Emitter{families: make(map[*Row]*family, len(rows)), rows: make(map[*Row]bool, len(rows))}
+	for _, r := range rows {
+		e.rows[r] = true
+	}
+	return e
+}
 
 // Emit adds one sample of a gauge or counter row. Label values are in the order
-// of row.Labels. NaN is no sample. A value that could not be read must not be
-// emitted at all.
-func (e *Emitter) Emit(row *Row, value float64, labels ...string) {}
+// of row.Labels; invalid UTF-8 in them becomes U+FFFD. NaN is no sample. A
+// value that could not be read must not be emitted at all. A second sample with
+// the same labels is dropped and counted.
+func (e *Emitter) Emit(row *Row, value float64, labels ...string) {
+	if math.IsNaN(value) {
+		return
+	}
+	m := &dto.Metric{}
+	switch row.Kind {
+	case Gauge:
+		m.Gauge = &dto.Gauge{Value: proto.Float64(value)}
+	case Counter:
+		if value < 0 {
+			e.problem(row, labels, fmt.Errorf("counter value %v", value))
+			return
+		}
+		m.Counter = &dto.Counter{Value: proto.Float64(value)}
+	default:
+		e.problem(row, labels, fmt.Errorf("a plain value for a row of another kind"))
+		return
+	}
+	e.add(row, m, labels)
+}
 
 // EmitBool adds 1 or 0.
-func (e *Emitter) EmitBool(row *Row, value bool, labels ...string) {}
+func (e *Emitter) EmitBool(row *Row, value bool, labels ...string) {
+	if value {
+		e.Emit(row, 1, labels...)
+		return
+	}
+	e.Emit(row, 0, labels...)
+}
 
 // EmitHistogram adds one histogram: cumulative buckets in ascending order,
 // without +Inf (it is the count), and native fields where the caller has them.
-func (e *Emitter) EmitHistogram(row *Row, h *dto.Histogram, labels ...string) {}
+// The emitter keeps h.
+func (e *Emitter) EmitHistogram(row *Row, h *dto.Histogram, labels ...string) {
+	if row.Kind != Histogram {
+		e.problem(row, labels, fmt.Errorf("a histogram for a row of another kind"))
+		return
+	}
+	e.add(row, &dto.Metric{Histogram: h}, labels)
+}
 
 // EmitSummary adds one summary without quantiles: sum and count.
-func (e *Emitter) EmitSummary(row *Row, count uint64, sum float64, labels ...string) {}
+func (e *Emitter) EmitSummary(row *Row, count uint64, sum float64, labels ...string) {
+	if row.Kind != Summary {
+		e.problem(row, labels, fmt.Errorf("a summary for a row of another kind"))
+		return
+	}
+	e.add(row, &dto.Metric{Summary: &dto.Summary{SampleCount: &count, SampleSum: &sum}}, labels)
+}
+
+func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
+	if e.rows != nil && !e.rows[row] {
+		e.problem(row, labels, fmt.Errorf("row is not in the collector's table"))
+		return
+	}
+	if len(labels) != len(row.Labels) {
+		e.problem(row, labels, fmt.Errorf("%d label values for %d labels", len(labels), len(row.Labels)))
+		return
+	}
+	m.Label = make([]*dto.LabelPair, len(labels))
+	for i, v := range labels {
+		m.Label[i] = &dto.LabelPair{Name: &row.Labels[i], Value: proto.String(cleanLabel(v))}
+	}
+	// The text format and the registry's checks want labels in name order.
+	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	var key strings.Builder
+	for _, l := range m.Label {
+		key.WriteString(l.GetValue())
+		key.WriteByte(0xff) // never in valid UTF-8
+	}
+	f := e.families[row]
+	if f == nil {
+		f = &family{seen: make(map[string]struct{})}
+		e.families[row] = f
+	}
+	if _, twice := f.seen[key.String()]; twice {
+		e.problem(row, labels, fmt.Errorf("a second sample with the same labels"))
+		return
+	}
+	f.seen[key.String()] = struct{}{}
+	f.metrics = append(f.metrics, m)
+}
+
+// problem records a sample that was dropped. The first few are kept for the log.
+func (e *Emitter) problem(row *Row, labels []string, err error) {
+	e.dropped++
+	if len(e.problems) < 5 {
+		e.problems = append(e.problems, fmt.Errorf("%s%q: %w", row.Name, labels, err))
+	}
+}
+
+// result returns the families in name order, without the empty ones.
+func (e *Emitter) result() []*dto.MetricFamily {
+	out := make([]*dto.MetricFamily, 0, len(e.families))
+	for row, f := range e.families {
+		out = append(out, &dto.MetricFamily{
+			Name:   proto.String(row.Name),
+			Help:   proto.String(row.Help),
+			Type:   row.Kind.dto().Enum(),
+			Metric: f.metrics,
+		})
+	}
+	slices.SortFunc(out, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+func (k Kind) dto() dto.MetricType {
+	switch k {
+	case Counter:
+		return dto.MetricType_COUNTER
+	case Histogram:
+		return dto.MetricType_HISTOGRAM
+	case Summary:
+		return dto.MetricType_SUMMARY
+	default:
+		return dto.MetricType_GAUGE
+	}
+}
+
+// String returns the type's name as Prometheus writes it.
+func (k Kind) String() string { return strings.ToLower(k.dto().String()) }
+
+func cleanLabel(v string) string {
+	v = strings.ToValidUTF8(v, "\uFFFD")
+	if len(v) <= maxLabelBytes {
+		return v
+	}
+	cut := maxLabelBytes
+	for cut > 0 && v[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return v[:cut]
+}

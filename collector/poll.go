@@ -1,0 +1,257 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+const (
+	// expireAfter is the age, in intervals, at which a snapshot is dropped:
+	// alerts shall see absence rather than old truth.
+	expireAfter = 3
+	// pollShare bounds what polling may cost the cluster: after a poll that
+	// took t the next one comes pollShare*t later at the earliest.
+	pollShare = 10
+	// overrun is how long past its time limit a poll may return before the
+	// wrapper says that it hangs.
+	overrun = time.Second
+)
+
+// Paced is what a Poller implements that polls at several speeds. Without it
+// the wrapper polls at the configured interval, stretched by what a poll takes.
+type Paced interface {
+	// Pace is asked after each poll. wait is the time to the next poll;
+	// interval is what "three intervals old" is measured in, and what
+	// cephrisk_collector_interval_seconds shows.
+	Pace() (wait, interval time.Duration)
+}
+
+// publication is what one poll left for scrapes.
+type publication struct {
+	families []*dto.MetricFamily
+	at       time.Time // instant of the poll
+	maxAge   time.Duration
+}
+
+// pollStatus is what the self metrics show.
+type pollStatus struct {
+	polled      bool // at least one poll has ended
+	success     bool
+	err         error
+	duration    time.Duration
+	lastSuccess time.Time
+	interval    time.Duration
+	failures    uint64
+	panics      uint64
+	dropped     uint64 // samples that the emitter refused
+}
+
+// runner polls one collector in the background.
+type runner struct {
+	spec     Spec
+	poller   Poller
+	interval time.Duration
+	now      func() time.Time
+	log      *slog.Logger
+	first    chan struct{} // closed when the first poll has ended
+
+	mu        sync.Mutex
+	published *publication
+	status    pollStatus
+}
+
+func newRunner(spec Spec, poller Poller, deps Deps) *runner {
+	return &runner{
+		spec:     spec,
+		poller:   poller,
+		interval: deps.Interval,
+		now:      deps.Now,
+		log:      deps.Log,
+		first:    make(chan struct{}),
+		status:   pollStatus{interval: deps.Interval},
+	}
+}
+
+// run polls until ctx is done, then closes the poller.
+func (r *runner) run(ctx context.Context) {
+	defer r.close()
+	for {
+		wait := r.pollOnce(ctx)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+func (r *runner) close() {
+	c, ok := r.poller.(io.Closer)
+	if !ok {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("collector panicked while closing", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	if err := c.Close(); err != nil {
+		r.log.Warn("collector did not close cleanly", "err", err)
+	}
+}
+
+// outcome is what came of one poll.
+type outcome struct {
+	families []*dto.MetricFamily // nil: nothing to publish
+	problems []error
+	dropped  int
+	err      error
+	panicked bool
+}
+
+// errHangs marks a poll that has not returned although its time is over.
+var errHangs = errors.New("poll does not return")
+
+// pollOnce runs one poll and returns the time to the next one. Where the poll
+// outlives its limit the failure is recorded at once, and pollOnce waits on:
+// polls of one collector never overlap.
+func (r *runner) pollOnce(ctx context.Context) time.Duration {
+	now, begin := r.now(), time.Now()
+	limit, cancel := context.WithTimeout(ctx, r.spec.Timeout)
+	defer cancel()
+	done := make(chan outcome, 1)
+	go func() { done <- r.guarded(limit, now) }()
+
+	var o outcome
+	hangs := time.NewTimer(r.spec.Timeout + overrun)
+	defer hangs.Stop()
+	select {
+	case o = <-done:
+	case <-hangs.C:
+		r.record(now, outcome{err: fmt.Errorf("%w after %s", errHangs, r.spec.Timeout)}, time.Since(begin))
+		select {
+		case o = <-done:
+		case <-ctx.Done():
+			return 0
+		}
+	}
+	if ctx.Err() != nil {
+		return 0 // shutting down: not a failure of the source
+	}
+	return r.record(now, o, time.Since(begin))
+}
+
+// guarded polls and renders. A panic in either is an error of this poll. A
+// poller recovers the panics of goroutines that it starts itself, with Guard.
+func (r *runner) guarded(ctx context.Context, now time.Time) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("collector panicked", "panic", p, "stack", string(debug.Stack()))
+			o = outcome{err: fmt.Errorf("panic: %v", p), panicked: true}
+		}
+	}()
+	snapshot, err := r.poller.Poll(ctx, now)
+	o.err = err
+	if snapshot == nil {
+		if err == nil {
+			o.err = errors.New("poll returned nothing")
+		}
+		return o
+	}
+	e := newEmitter(r.spec.Rows())
+	snapshot.Emit(e)
+	o.families, o.problems, o.dropped = e.result(), e.problems, e.dropped
+	return o
+}
+
+// record publishes the outcome and returns the time to the next poll.
+func (r *runner) record(now time.Time, o outcome, took time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait, interval := r.pace(o.err == nil, took)
+	s := &r.status
+	before := s.err
+	s.duration, s.interval, s.success, s.err = took, interval, o.err == nil, o.err
+	s.dropped += uint64(o.dropped)
+	if o.panicked {
+		s.panics++
+	}
+	if o.err != nil {
+		s.failures++
+	} else {
+		s.lastSuccess = now
+	}
+	if o.families != nil {
+		r.published = &publication{families: o.families, at: now, maxAge: expireAfter * interval}
+	}
+	r.report(before, o, !s.polled)
+	if !s.polled {
+		s.polled = true
+		close(r.first)
+	}
+	return wait
+}
+
+// pace returns the time to the next poll and the interval in force. Only a
+// successful poll stretches the interval; after a failure the base interval
+// holds, so that a cluster that comes back is seen soon.
+func (r *runner) pace(success bool, took time.Duration) (wait, interval time.Duration) {
+	if p, ok := r.poller.(Paced); ok {
+		return p.Pace()
+	}
+	interval = r.interval
+	if success {
+		interval = max(interval, pollShare*took)
+	}
+	return max(interval-took, 0), interval
+}
+
+// report logs changes of state only, so that a broken source does not fill the
+// disk, and refused samples always: they are a bug of ours.
+func (r *runner) report(before error, o outcome, first bool) {
+	for _, p := range o.problems {
+		r.log.Error("sample dropped", "err", p)
+	}
+	switch {
+	case o.err != nil && (before == nil || before.Error() != o.err.Error()):
+		r.log.Warn("collector fails", "err", o.err)
+	case o.err == nil && (before != nil || first):
+		r.log.Info("collector works")
+	}
+}
+
+// snapshot returns the families to serve at that instant, nil when there are
+// none that are young enough, and the status.
+func (r *runner) snapshot(now time.Time) ([]*dto.MetricFamily, pollStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.published == nil {
+		return nil, r.status
+	}
+	if now.Sub(r.published.at) > r.published.maxAge {
+		r.published = nil // frees the memory, too
+		return nil, r.status
+	}
+	return r.published.families, r.status
+}
+
+// Guard runs f and turns a panic into an error: what a Poller wraps around each
+// goroutine of its own, since an unrecovered panic there ends the process.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,160 @@
+package collector
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Set is the collectors of this process. It implements prometheus.Gatherer:
+// a gather renders nothing and asks nobody, it hands out what the last polls
+// left.
+type Set struct {
+	runners []*runner
+	self    *selfTable
+	now     func() time.Time
+}
+
+// selfTable is what the wrapper says about every collector.
+type selfTable struct {
+	Table
+	success, duration, lastSuccess, interval, failures, panics, dropped *Row
+}
+
+func newSelfTable() *selfTable {
+	const per, source = "one per collector", "the exporter itself"
+	t := &selfTable{}
+	label := []string{"collector"}
+	add := func(name, help string, kind Kind) *Row {
+		return t.Add(Row{Name: "cephrisk_collector_" + name, Help: help, Kind: kind, Labels: label, Cardinality: per, Source: source})
+	}
+	t.success = add("success", "1 when the last poll of the collector succeeded, 0 when it failed; absent before the first poll has ended", Gauge)
+	t.duration = add("duration_seconds", "Wall time of the last poll", Gauge)
+	t.lastSuccess = add("last_success_timestamp_seconds", "Instant of the last successful poll; absent when there was none", Gauge)
+	t.interval = add("interval_seconds", "Poll interval in force: the configured one, or longer where a poll takes more than a tenth of it. Series older than three intervals are dropped", Gauge)
+	t.failures = add("failures_total", "Polls that failed", Counter)
+	t.panics = add("panics_total", "Polls that ended in a panic, which is a bug of the exporter", Counter)
+	t.dropped = add("dropped_samples_total", "Samples that were not exported because they contradicted their own declaration, which is a bug of the exporter", Counter)
+	return t
+}
+
+// SelfRows returns the rows that exist for every collector.
+func SelfRows() []*Row { return newSelfTable().Rows() }
+
+// Member is one collector of a set.
+type Member struct {
+	Spec   Spec
+	Poller Poller
+	Deps   Deps
+}
+
+// NewSet prepares the collectors; Run starts them.
+func NewSet(now func() time.Time, members ...Member) *Set {
+	s := &Set{self: newSelfTable(), now: now}
+	for _, m := range members {
+		s.runners = append(s.runners, newRunner(m.Spec, m.Poller, m.Deps))
+	}
+	slices.SortFunc(s.runners, func(a, b *runner) int { return strings.Compare(a.spec.Name, b.spec.Name) })
+	return s
+}
+
+// Run polls all collectors until ctx is done and every one of them has ended.
+func (s *Set) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, r := range s.runners {
+		wg.Go(func() { r.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Polled waits until every collector has ended its first poll, whatever came of
+// it, or ctx is done.
+func (s *Set) Polled(ctx context.Context) error {
+	for _, r := range s.runners {
+		select {
+		case <-r.first:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Status is the state of one collector, for pages and exit codes.
+type Status struct {
+	Name        string
+	Help        string
+	Polled      bool // its first poll has ended
+	Err         error
+	Duration    time.Duration
+	LastSuccess time.Time // zero: never
+	Interval    time.Duration
+	Failures    uint64
+}
+
+// Status returns the state of every collector, in name order.
+func (s *Set) Status() []Status {
+	out := make([]Status, 0, len(s.runners))
+	for _, r := range s.runners {
+		_, st := r.snapshot(s.now())
+		out = append(out, Status{
+			Name: r.spec.Name, Help: r.spec.Help, Polled: st.polled, Err: st.err, Duration: st.duration,
+			LastSuccess: st.lastSuccess, Interval: st.interval, Failures: st.failures,
+		})
+	}
+	return out
+}
+
+// Gather returns the families of all collectors and their self metrics.
+func (s *Set) Gather() ([]*dto.MetricFamily, error) {
+	now := s.now()
+	e := newEmitter(s.self.Rows())
+	var out []*dto.MetricFamily
+	for _, r := range s.runners {
+		families, st := r.snapshot(now)
+		out = append(out, families...)
+		s.emitSelf(e, r.spec.Name, st)
+	}
+	out = mergeFamilies(append(out, e.result()...))
+	return out, nil
+}
+
+func (s *Set) emitSelf(e *Emitter, name string, st pollStatus) {
+	if st.polled {
+		e.EmitBool(s.self.success, st.success, name)
+		e.Emit(s.self.duration, st.duration.Seconds(), name)
+	}
+	if !st.lastSuccess.IsZero() {
+		e.Emit(s.self.lastSuccess, float64(st.lastSuccess.UnixMicro())/1e6, name)
+	}
+	e.Emit(s.self.interval, st.interval.Seconds(), name)
+	e.Emit(s.self.failures, float64(st.failures), name)
+	e.Emit(s.self.panics, float64(st.panics), name)
+	e.Emit(s.self.dropped, float64(st.dropped), name)
+}
+
+// mergeFamilies sorts by name and joins families that several collectors feed.
+// The families of a publication are shared with other scrapes and stay as they
+// are.
+func mergeFamilies(in []*dto.MetricFamily) []*dto.MetricFamily {
+	slices.SortStableFunc(in, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	out := in[:0]
+	shared := true
+	for _, f := range in {
+		if len(out) == 0 || out[len(out)-1].GetName() != f.GetName() {
+			out, shared = append(out, f), true
+			continue
+		}
+		last := out[len(out)-1]
+		if shared {
+			last = &dto.MetricFamily{Name: last.Name, Help: last.Help, Type: last.Type, Metric: slices.Clone(last.Metric)}
+			out[len(out)-1], shared = last, false
+		}
+		last.Metric = append(last.Metric, f.Metric...)
+	}
+	return out
+}
