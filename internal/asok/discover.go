@@ -115,7 +115,7 @@ func parseName(name string) (Socket, bool) {
 		if n > 1 && isNumber(parts[1]) {
 			s.PID = parts[1]
 		}
-	case n > 2 && isNumber(parts[n-1]) && isNumber(parts[n-2]):
+	case n > 2 && parts[0] != "" && isNumber(parts[n-1]) && isNumber(parts[n-2]):
 		// One number alone could be part of the name: rgw.8080.
 		s.ID, s.PID = strings.Join(parts[:n-2], "."), parts[n-2]
 	}
