@@ -46,8 +46,8 @@ type PG struct {
 	LastCleanScrub   Stamp // last_clean_scrub_stamp
 	LastChange       Stamp // last_change
 	ScheduleAt       Stamp // instant named by scrub_schedule, where it names one
-	Bytes            int64 // stat_sum.num_bytes; -1 absent
-	Objects          int64 // stat_sum.num_objects; -1 absent
+	Bytes            int64 // stat_sum.num_bytes; -1 absent (or negative, as after some splits)
+	Objects          int64 // stat_sum.num_objects; -1 absent (or negative)
 	ObjectsScrubbed  int64 // objects_scrubbed, from 17 on; -1 absent
 	ShallowErrors    int32 // stat_sum.num_shallow_scrub_errors; -1 absent
 	DeepErrors       int32 // stat_sum.num_deep_scrub_errors; -1 absent
@@ -68,17 +68,25 @@ type PGTable struct {
 	PGs   []PG
 	// Sets are the distinct up and acting sets, in the order of the PG's OSDs
 	// (for erasure-coded pools the position is the shard). Never nil entries.
+	// The first is the empty one, so that the zero SetID is valid.
 	Sets [][]int32
-	// Bad are entries that could not be used, with the reason; at most
-	// MaxBadPGs are kept, BadCount counts them all.
+	// Bad are entries that could not be used, with the first reason; at most
+	// MaxBadPGs are kept, BadCount counts them all. A PG of which only a field
+	// could not be used is in PGs too.
 	Bad      []BadPG
 	BadCount int
+	// SanitisedTokens counts bare nan and inf, whose fields are absent.
+	SanitisedTokens int
+	// LayoutMisses counts keys that were not where the PG before had them. It
+	// says nothing of the result, only of the way there: some hundred are
+	// normal, several per PG mean that the decoder runs at its slower pace.
+	LayoutMisses int
 }
 
 // MaxBadPGs bounds PGTable.Bad.
 const MaxBadPGs = 20
 
-// BadPG is an entry of the answer that could not be used.
+// BadPG is an entry of the answer that could not be used, or not all of it.
 type BadPG struct {
 	PGID string // as written, possibly empty
 	Err  error
