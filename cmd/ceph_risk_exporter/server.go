@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/exporter-toolkit/web"
+)
+
+// Limits of the server. A scrape of the largest supported cluster over a slow
+// line fits into the write timeout; a client that reads slower than that is cut
+// off so that it cannot hold one of the few scrape places for ever.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 2 * time.Minute
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	shutdownTimeout   = 5 * time.Second
+)
+
+// listen serves until ctx is done, then lets running requests end for a short
+// while: longer than any scrape needs, shorter than what service managers wait
+// before they kill.
+func (a *application) listen(ctx context.Context) error {
+	handler, err := a.handler()
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- web.ListenAndServe(server, a.cfg.web, a.log) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	limit, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		_ = server.Close() // some client does not let go
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (a *application) handler() (http.Handler, error) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics())
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ceph_risk_exporter is alive\n"))
+	})
+	mux.HandleFunc("GET /-/ready", a.ready)
+	landing, err := web.NewLandingPage(web.LandingConfig{
+		Name:        "Ceph risk exporter",
+		Description: "The risks of a Ceph cluster that Ceph's own metrics do not show",
+		Version:     version().Version,
+		Profiling:   "false",
+		Links: []web.LandingLinks{
+			{Address: "/metrics", Text: "Metrics"},
+			{Address: "/-/ready", Text: "Ready", Description: "every collector has ended its first poll"},
+			{Address: "/-/healthy", Text: "Healthy", Description: "the process serves"},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /{$}", landing)
+	return mux, nil
+}
+
+// metrics serves what the last polls left. It asks neither Ceph nor a device.
+func (a *application) metrics() http.Handler {
+	return promhttp.HandlerFor(a.gatherer, promhttp.HandlerOpts{
+		ErrorLog:            errorLog{a},
+		ErrorHandling:       promhttp.ContinueOnError,
+		Registry:            a.registry,
+		MaxRequestsInFlight: a.cfg.maxScrapes,
+		EnableOpenMetrics:   true,
+	})
+}
+
+type errorLog struct{ a *application }
+
+func (l errorLog) Println(v ...any) { l.a.log.Error("scrape", "err", v) }
+
+// ready answers 200 once every collector has ended its first poll, whatever
+// came of it: a broken cluster is something to be scraped, not to wait for.
+func (a *application) ready(w http.ResponseWriter, _ *http.Request) {
+	for _, s := range a.set.Status() {
+		if !s.Polled {
+			http.Error(w, "first poll of collector "+s.Name+" has not ended", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = w.Write([]byte("ceph_risk_exporter is ready\n"))
+}
+
+// exposition returns everything in the text format.
+func (a *application) exposition() ([]byte, error) {
+	families, err := a.gatherer.Gather()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&out, f); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
