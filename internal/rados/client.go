@@ -137,29 +137,40 @@ func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []by
 	return answer{}, asError(op, err)
 }
 
-// leaveEarly keeps an eighth of the time that is left, at most two seconds,
-// for finding out why the mgr did not answer.
+// How long it takes to find out why the mgr did not answer: at most diagnosis,
+// and never more than a fifth of the call's limit. Monitors that did not answer
+// for less than enoughToBlame are not blamed.
+const (
+	diagnosis     = 2 * time.Second
+	enoughToBlame = time.Second
+)
+
+// leaveEarly keeps time for a diagnosis.
 func leaveEarly(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	reserve := min(time.Until(deadline)/8, 2*time.Second)
+	reserve := min(time.Until(deadline)/5, diagnosis)
 	return context.WithDeadline(ctx, deadline.Add(-reserve))
 }
 
 // explain asks the monitors about the mgr that did not answer.
 func (c *Client) explain(ctx context.Context, noAnswer error) error {
+	began := time.Now()
+	err := c.mgrState(ctx)
 	var found *Error
-	if errors.As(c.mgrState(ctx), &found) {
-		switch found.Kind {
-		case ErrNoActiveMgr, ErrMgrHung, ErrNoQuorum:
-			cause := noAnswer
-			if found.Cause != nil {
-				cause = fmt.Errorf("%w; %w", noAnswer, found.Cause)
-			}
-			return &Error{Kind: found.Kind, Cause: cause, Cure: found.Cure}
-		}
+	if !errors.As(err, &found) {
+		return &Error{Kind: ErrMgrHung, Cause: noAnswer, Cure: cureMgrHung}
 	}
-	return &Error{Kind: ErrMgrHung, Cause: noAnswer, Cure: cureMgrHung}
+	switch {
+	case found.Kind == ErrNoActiveMgr, found.Kind == ErrMgrHung,
+		found.Kind == ErrNoQuorum && time.Since(began) >= enoughToBlame:
+		cause := noAnswer
+		if found.Cause != nil {
+			cause = fmt.Errorf("%w; %w", noAnswer, found.Cause)
+		}
+		return &Error{Kind: found.Kind, Cause: cause, Cure: found.Cure}
+	}
+	return &Error{Cause: fmt.Errorf("%w; which mgr is active could not be found out in the time left", noAnswer)}
 }

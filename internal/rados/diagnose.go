@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 )
 
@@ -90,9 +89,10 @@ func diagnoseConnect(cfg Config, errno syscall.Errno, r resolved) error {
 			Cause: fmt.Errorf("%s: %w", cfg.user(), cause),
 			Cure:  "compare `ceph auth get " + cfg.user() + "` with the keyring; " + cureKey(cfg),
 		}
-	case syscall.ENOENT, syscall.EINVAL:
-		if r.monHost == "" && !strings.HasPrefix(r.dnsSRV, "ceph-mon_") {
-			return &Error{Op: opConnect, Kind: ErrNoMonitors, Cause: fmt.Errorf("%s: %w", cfg.ConfFile, cause), Cure: cureNoMonitors}
+	case syscall.ENOENT:
+		if r.monHost == "" {
+			cause = fmt.Errorf("neither in %s nor in DNS as service %s: %w", cfg.ConfFile, r.dnsSRV, cause)
+			return &Error{Op: opConnect, Kind: ErrNoMonitors, Cause: cause, Cure: cureNoMonitors}
 		}
 	}
 	return &Error{Op: opConnect, Cause: cause}

@@ -35,15 +35,19 @@ func checkKeyring(cfg Config, r resolved, errno syscall.Errno) error {
 	if len(paths) == 0 {
 		return nil
 	}
+	var unreadable []string
 	for _, path := range paths { // librados takes the first that it can read
 		data, err := readKeyring(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return &Error{Op: opConnect, Kind: ErrKeyringUnreadable, Cause: err, Cure: cureKey(cfg)}
+		if err == nil {
+			return judgeKey(cfg, path, data, errno)
 		}
-		return judgeKey(cfg, path, data, errno)
+		if !errors.Is(err, fs.ErrNotExist) {
+			unreadable = append(unreadable, err.Error())
+		}
+	}
+	if len(unreadable) > 0 {
+		cause := errors.New(strings.Join(unreadable, "; "))
+		return &Error{Op: opConnect, Kind: ErrKeyringUnreadable, Cause: cause, Cure: cureKey(cfg)}
 	}
 	return &Error{
 		Op: opConnect, Kind: ErrNoKeyring,

@@ -55,37 +55,33 @@ func checkFiles(cfg Config) error {
 
 // open makes the handle of a connection and configures it, but does not
 // connect.
-func open(cfg Config) (l *librados, r resolved, err error) {
+func open(cfg Config) (*librados, resolved, error) {
 	if err := checkConf(cfg); err != nil {
-		return nil, r, err
+		return nil, resolved{}, err
 	}
-	conn, err := rados.NewConnWithClusterAndUser(cfg.Cluster, cfg.user())
+	handle, err := rados.NewConnWithClusterAndUser(cfg.Cluster, cfg.user())
 	if err != nil {
-		return nil, r, fmt.Errorf("make a handle for %s: %w", cfg.user(), errnoOf(err))
+		return nil, resolved{}, fmt.Errorf("make a handle for %s: %w", cfg.user(), errnoOf(err))
 	}
-	l = &librados{cfg: cfg, conn: conn}
-	defer func() {
-		if err != nil {
-			l.shutdown()
-			l = nil
-		}
-	}()
-	if err := conn.ReadConfigFile(cfg.ConfFile); err != nil {
-		cause := fmt.Errorf("%s: librados: %w", cfg.ConfFile, errnoOf(err))
-		return nil, r, &Error{Op: opConnect, Kind: ErrConfUnreadable, Cause: cause, Cure: cureConf}
-	}
+	l := &librados{cfg: cfg, conn: handle}
 	if err := l.configure(); err != nil {
-		return nil, r, err
+		l.shutdown()
+		return nil, resolved{}, err
 	}
-	r.keyring = l.option("keyring")
-	r.monHost = l.option("mon_host")
-	r.dnsSRV = l.option("mon_dns_srv_name")
-	r.auth = l.option("auth_client_required")
-	return l, r, nil
+	return l, resolved{
+		keyring: l.option("keyring"),
+		monHost: l.option("mon_host"),
+		dnsSRV:  l.option("mon_dns_srv_name"),
+		auth:    l.option("auth_client_required"),
+	}, nil
 }
 
-// configure sets what outranks ceph.conf.
+// configure reads ceph.conf and sets what outranks it.
 func (l *librados) configure() error {
+	if err := l.conn.ReadConfigFile(l.cfg.ConfFile); err != nil {
+		cause := fmt.Errorf("%s: librados: %w", l.cfg.ConfFile, errnoOf(err))
+		return &Error{Op: opConnect, Kind: ErrConfUnreadable, Cause: cause, Cure: cureConf}
+	}
 	options := map[string]string{
 		// librados' own lines on stderr would stand between the log's.
 		"log_to_stderr": "false",

@@ -37,7 +37,7 @@ func TestHungMgrIsGivenUpAndTheNextCallGetsANewConnection(t *testing.T) {
 		start := time.Now()
 		_, err := c.MgrCommand(bg, []byte(`{"prefix":"pg dump","key":"hidden"}`))
 		wantKind(t, err, ErrMgrHung, ErrGivenUp, context.DeadlineExceeded)
-		const text = "ceph: mgr pg dump: active mgr does not answer: given up: no answer in time after 8.75s: " +
+		const text = "ceph: mgr pg dump: active mgr does not answer: given up: no answer in time after 8s: " +
 			"context deadline exceeded; mgr.x is active (" + cureMgrHung + ")"
 		if err.Error() != text {
 			t.Errorf("got  %s\nwant %s", err, text)
