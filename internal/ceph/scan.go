@@ -79,7 +79,7 @@ func (s *scanner) value() bool {
 	case s.absent() || s.word("true") || s.word("false"):
 		return true
 	}
-	for _, w := range []string{"null", "true", "false"} {
+	for _, w := range []string{"null", "true", "false", "nan", "inf", "NaN", "Infinity"} {
 		if rest := s.data[s.pos:]; len(rest) < len(w) && w[:len(rest)] == string(rest) {
 			s.pos = len(s.data) // a word cut off is a document cut off
 		}
