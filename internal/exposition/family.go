@@ -1,0 +1,184 @@
+package exposition
+
+import (
+	"bytes"
+	"hash/crc32"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Encoding is a content encoding.
+type Encoding uint8
+
+// The content encodings.
+const (
+	Identity Encoding = iota
+	Gzip
+	Zstd
+	encodings
+)
+
+// String returns the encoding's name in HTTP.
+func (e Encoding) String() string {
+	return [...]string{"identity", "gzip", "zstd"}[e]
+}
+
+// A Family is one column of a table. It is immutable, and remembers its
+// compressed forms once they have been asked for.
+type Family struct {
+	table   *table
+	column  Column
+	samples int
+	before  []string // what precedes the value of each label in a line of text
+
+	sizeOnce sync.Once
+	size     int // of the metrics in protobuf
+
+	packed [formats][encodings]packed
+}
+
+// packed is one compressed form.
+type packed struct {
+	asked atomic.Bool // by a scrape
+	warm  int         // for how many polls more it is prepared unasked
+	once  sync.Once
+	data  []byte
+	size  int64 // of what it unpacks to
+	crc   uint32
+	err   error
+}
+
+func newFamily(t *table, c Column) *Family {
+	f := &Family{table: t, column: c, samples: countSamples(t, c.Value)}
+	lead := c.Name + "{"
+	for _, l := range t.labels {
+		f.before = append(f.before, lead+l.Name+`="`)
+		lead = `",`
+	}
+	return f
+}
+
+// Name returns the name of the family.
+func (f *Family) Name() string { return f.column.Name }
+
+// Help returns the help text of the family.
+func (f *Family) Help() string { return f.column.Help }
+
+// Len returns the number of samples.
+func (f *Family) Len() int { return f.samples }
+
+// Each calls fn with the labels and the value of every sample: label names and
+// values in turn, in name order. It is the slow way, for forms that this
+// package does not render.
+func (f *Family) Each(fn func(labels []string, value float64)) {
+	for k := range f.table.rows() {
+		i := f.table.row(k)
+		v := f.column.Value(i)
+		if v != v {
+			continue
+		}
+		pairs := make([]string, 0, 2*len(f.table.labels))
+		for j := range f.table.labels {
+			pairs = append(pairs, f.table.labels[j].Name, string(f.table.labels[j].Append(nil, i)))
+		}
+		fn(pairs, v)
+	}
+}
+
+// keepWarm is for how many polls a compressed form that nobody asks for any
+// more is still prepared.
+const keepWarm = 5
+
+// Warm prepares the compressed forms that scrapes asked of earlier, the
+// family's version of the poll before, so that they find them ready. It must be
+// called before the family is handed out.
+func (f *Family) Warm(earlier *Family) {
+	for format := range formats {
+		for e := Gzip; e < encodings; e++ {
+			before := &earlier.packed[format][e]
+			warm := before.warm - 1
+			if before.asked.Load() {
+				warm = keepWarm
+			}
+			if warm > 0 {
+				f.packed[format][e].warm = warm
+				f.pack(format, e)
+			}
+		}
+	}
+}
+
+// ask is pack for a scrape.
+func (f *Family) ask(format Format, e Encoding) *packed {
+	f.packed[format][e].asked.Store(true)
+	return f.pack(format, e)
+}
+
+// pack returns a compressed form, which it makes at the first call.
+func (f *Family) pack(format Format, e Encoding) *packed {
+	p := &f.packed[format][e]
+	p.once.Do(func() {
+		var out bytes.Buffer
+		if e == Gzip {
+			p.err = f.deflate(&out, format, p)
+		} else {
+			p.err = f.zstd(&out, format)
+		}
+		p.data = bytes.Clone(out.Bytes()) // without the spare room
+	})
+	return p
+}
+
+// packLevel: higher levels take three times the CPU for a tenth of the bytes.
+const packLevel = flate.BestSpeed
+
+// deflate writes the family as whole deflate blocks that end at a byte, none of
+// which is the last and none of which refers to anything before the family. Such
+// pieces can be joined to one stream in any order.
+func (f *Family) deflate(w io.Writer, format Format, p *packed) error {
+	fw, err := flate.NewWriter(w, packLevel)
+	if err != nil {
+		return err
+	}
+	c := &counter{w: fw}
+	if _, err := f.render(c, format, make([]byte, 0, chunk)); err != nil {
+		return err
+	}
+	p.size, p.crc = c.size, c.crc
+	return fw.Flush()
+}
+
+// zstd writes the family as one zstd frame. Frames can be joined.
+func (f *Family) zstd(w io.Writer, format Format) error {
+	zw, err := zstd.NewWriter(w, zstdOptions()...)
+	if err != nil {
+		return err
+	}
+	if _, err := f.render(zw, format, make([]byte, 0, chunk)); err != nil {
+		return err
+	}
+	return zw.Close()
+}
+
+// zstdOptions keep the window below the 8 MiB that RFC 9659 allows on the web,
+// and start no goroutines.
+func zstdOptions() []zstd.EOption {
+	return []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1 << 20)}
+}
+
+// counter counts and sums up what goes through it.
+type counter struct {
+	w    io.Writer
+	size int64
+	crc  uint32
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.size += int64(len(b))
+	c.crc = crc32.Update(c.crc, crc32.IEEETable, b)
+	return c.w.Write(b)
+}

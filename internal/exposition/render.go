@@ -1,0 +1,248 @@
+package exposition
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Format is a form in which families are rendered.
+type Format uint8
+
+// The formats, as in the media types text/plain (0.0.4 and 1.0.0),
+// application/openmetrics-text (all of 1) and
+// application/vnd.google.protobuf; encoding=delimited. Names are taken to need
+// no escaping.
+const (
+	Text Format = iota
+	OpenMetrics
+	Protobuf
+	formats
+)
+
+// Trailer is what has to stand after the last family.
+func (f Format) Trailer() string {
+	if f == OpenMetrics {
+		return "# EOF\n"
+	}
+	return ""
+}
+
+// chunk is how much is rendered before it is written out.
+const chunk = 64 << 10
+
+// render writes the family in pieces of about one chunk, using and returning
+// the buffer.
+func (f *Family) render(w io.Writer, format Format, buf []byte) ([]byte, error) {
+	b := f.appendHead(buf[:0], format)
+	rows := f.table.rows()
+	for k := 0; k < rows; {
+		// A run of rows without a look at the buffer's length.
+		for end := min(k+256, rows); k < end; k++ {
+			i := f.table.row(k)
+			v := f.column.Value(i)
+			if math.IsNaN(v) {
+				continue
+			}
+			if format == Protobuf {
+				b = f.appendMetric(b, i, v)
+			} else {
+				b = f.appendLine(b, i, v, format)
+			}
+		}
+		if len(b) >= chunk-256*128 {
+			if _, err := w.Write(b); err != nil {
+				return b, err
+			}
+			b = b[:0]
+		}
+	}
+	_, err := w.Write(b)
+	return b, err
+}
+
+func (f *Family) appendHead(b []byte, format Format) []byte {
+	if format == Protobuf {
+		return f.appendMessageHead(b)
+	}
+	help := helpText
+	if format == OpenMetrics {
+		help = helpOpenMetrics
+	}
+	b = append(append(append(b, "# HELP "...), f.column.Name...), ' ')
+	b = append(append(b, help.Replace(f.column.Help)...), '\n')
+	return append(append(append(b, "# TYPE "...), f.column.Name...), " gauge\n"...)
+}
+
+var (
+	helpText        = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	helpOpenMetrics = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+)
+
+// appendLine writes one sample as text.
+func (f *Family) appendLine(b []byte, i int, v float64, format Format) []byte {
+	for j := range f.table.labels {
+		b = append(b, f.before[j]...)
+		b = f.table.labels[j].Append(b, i)
+	}
+	b = append(b, `"} `...)
+	b = appendValue(b, v, format)
+	return append(b, '\n')
+}
+
+// appendValue writes a value as expfmt does: the shortest form that reads back
+// as the same number, and no sign before zero. OpenMetrics wants a fraction or an
+// exponent.
+func appendValue(b []byte, v float64, format Format) []byte {
+	n := int64(v)
+	if float64(n) != v || n <= -1e15 || n >= 1e15 {
+		at := len(b)
+		b = appendFloat(b, v)
+		if format == OpenMetrics && !hasAny(b[at:]) {
+			b = append(b, ".0"...)
+		}
+		return b
+	}
+	if n < 0 {
+		b = append(b, '-')
+		n = -n
+	}
+	if n < 1e6 {
+		b = strconv.AppendInt(b, n, 10)
+		if format == OpenMetrics {
+			b = append(b, ".0"...)
+		}
+		return b
+	}
+	// 1234567 is written 1.234567e+06.
+	var d [20]byte
+	at := len(d)
+	for n > 0 {
+		at--
+		d[at] = byte('0' + n%10)
+		n /= 10
+	}
+	exp := len(d) - at - 1
+	end := len(d)
+	for d[end-1] == '0' {
+		end--
+	}
+	b = append(b, d[at])
+	if end-at > 1 {
+		b = append(append(b, '.'), d[at+1:end]...)
+	}
+	return append(b, 'e', '+', byte('0'+exp/10), byte('0'+exp%10))
+}
+
+func appendFloat(b []byte, v float64) []byte {
+	switch {
+	case math.IsInf(v, 1):
+		return append(b, "+Inf"...)
+	case math.IsInf(v, -1):
+		return append(b, "-Inf"...)
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
+}
+
+// hasAny reports whether the number is marked as one that is no integer.
+func hasAny(b []byte) bool {
+	for _, c := range b {
+		if c == '.' || c == 'e' || c == 'I' {
+			return true
+		}
+	}
+	return false
+}
+
+// The tags of the messages in io/prometheus/client/metrics.proto.
+const (
+	tagName   = 1<<3 | 2 // MetricFamily.name, LabelPair.name
+	tagHelp   = 2<<3 | 2 // MetricFamily.help, LabelPair.value, Metric.gauge
+	tagType   = 3 << 3   // MetricFamily.type
+	tagMetric = 4<<3 | 2 // MetricFamily.metric
+	tagLabel  = 1<<3 | 2 // Metric.label
+	tagGauge  = 2<<3 | 2 // Metric.gauge
+	tagValue  = 1<<3 | 1 // Gauge.value
+	typeGauge = 1
+
+	gaugeSize = 2 + 9 // the field Metric.gauge
+)
+
+// appendMessageHead writes the length of the family's message and the fields
+// that precede its metrics.
+func (f *Family) appendMessageHead(b []byte) []byte {
+	size := fieldSize(len(f.column.Name)) + fieldSize(len(f.column.Help)) + 2 + f.metricsSize()
+	b = binary.AppendUvarint(b, uint64(size))
+	b = appendField(b, tagName, f.column.Name)
+	b = appendField(b, tagHelp, f.column.Help)
+	return append(b, tagType, typeGauge)
+}
+
+// metricsSize is the size of all metrics in the message, which has to be known
+// before the first is written.
+func (f *Family) metricsSize() int {
+	f.sizeOnce.Do(func() {
+		var scratch []byte
+		for k := range f.table.rows() {
+			i := f.table.row(k)
+			if math.IsNaN(f.column.Value(i)) {
+				continue
+			}
+			size := gaugeSize
+			for j := range f.table.labels {
+				scratch = f.table.labels[j].Append(scratch[:0], i)
+				size += fieldSize(fieldSize(len(f.table.labels[j].Name)) + fieldSize(len(scratch)))
+			}
+			f.size += fieldSize(size)
+		}
+	})
+	return f.size
+}
+
+// appendMetric writes one sample as a message. Lengths that come before what
+// they count are one byte wherever they are below 128, which labels of bulk
+// rows are; the place is made wider where they are not.
+func (f *Family) appendMetric(b []byte, i int, v float64) []byte {
+	b = append(b, tagMetric, 0)
+	metric := len(b)
+	for j := range f.table.labels {
+		l := &f.table.labels[j]
+		b = append(b, tagLabel, 0)
+		label := len(b)
+		b = appendField(b, tagName, l.Name)
+		b = append(b, tagHelp, 0)
+		value := len(b)
+		b = closeField(l.Append(b, i), value)
+		b = closeField(b, label)
+	}
+	b = append(b, tagGauge, 9, tagValue)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	return closeField(b, metric)
+}
+
+// closeField writes the length of what was appended since start into the byte
+// before start, and makes room where it takes more.
+func closeField(b []byte, start int) []byte {
+	n := len(b) - start
+	if n < 0x80 {
+		b[start-1] = byte(n)
+		return b
+	}
+	var v [binary.MaxVarintLen64]byte
+	w := binary.PutUvarint(v[:], uint64(n))
+	b = append(b, v[:w-1]...) // any bytes: they are overwritten
+	copy(b[start+w-1:], b[start:start+n])
+	copy(b[start-1:], v[:w])
+	return b
+}
+
+func appendField(b []byte, tag byte, s string) []byte {
+	b = binary.AppendUvarint(append(b, tag), uint64(len(s)))
+	return append(b, s...)
+}
+
+// fieldSize is the size of a field that holds n bytes, with a tag of one byte.
+func fieldSize(n int) int { return 1 + (bits.Len(uint(n|1))+6)/7 + n }
