@@ -8,6 +8,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
+
+	expo "github.com/ceph-risk/ceph_risk_exporter/internal/exposition"
 )
 
 // maxLabelBytes bounds label values, which come from outside in part (bucket
@@ -20,6 +22,8 @@ const maxLabelBytes = 256
 type Emitter struct {
 	families map[*Row]*family
 	rows     map[*Row]bool // rows the collector declared; nil: any
+	inBulk   map[*Row]bool
+	bulk     []*expo.Family
 	problems []error
 	dropped  int
 }
@@ -30,7 +34,7 @@ type family struct {
 }
 
 func newEmitter(rows []*Row) *Emitter {
-	e := &Emitter{families: make(map[*Row]*family, len(rows)), rows: make(map[*Row]bool, len(rows))}
+	e := &Emitter{families: make(map[*Row]*family, len(rows)), rows: make(map[*Row]bool, len(rows)), inBulk: map[*Row]bool{}}
 	for _, r := range rows {
 		e.rows[r] = true
 	}
@@ -96,6 +100,10 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 		e.problem(row, labels, fmt.Errorf("row is not in the collector's table"))
 		return
 	}
+	if e.inBulk[row] {
+		e.problem(row, labels, fmt.Errorf("samples in bulk and others in one row"))
+		return
+	}
 	if len(labels) != len(row.Labels) {
 		e.problem(row, labels, fmt.Errorf("%d label values for %d labels", len(labels), len(row.Labels)))
 		return
@@ -132,7 +140,8 @@ func (e *Emitter) problem(row *Row, labels []string, err error) {
 	}
 }
 
-// result returns the families in name order, without the empty ones.
+// result returns the families in name order, without the empty ones and those
+// in bulk.
 func (e *Emitter) result() []*dto.MetricFamily {
 	out := make([]*dto.MetricFamily, 0, len(e.families))
 	for row, f := range e.families {

@@ -44,7 +44,7 @@ func exposition(t *testing.T, rows []*Row, s Snapshot) string {
 		t.Errorf("sample dropped: %v", p)
 	}
 	var out bytes.Buffer
-	for _, f := range e.result() {
+	for _, f := range mergeFamilies(append(e.result(), expandBulk(e.bulk)...)) {
 		if _, err := expfmt.MetricFamilyToText(&out, f); err != nil {
 			t.Fatal(err)
 		}

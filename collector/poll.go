@@ -11,6 +11,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	expo "github.com/ceph-risk/ceph_risk_exporter/internal/exposition"
 )
 
 const (
@@ -37,6 +39,7 @@ type Paced interface {
 // publication is what one poll left for scrapes.
 type publication struct {
 	families []*dto.MetricFamily
+	bulk     []*expo.Family
 	at       time.Time // instant of the poll
 	maxAge   time.Duration
 }
@@ -113,6 +116,7 @@ func (r *runner) close() {
 // outcome is what came of one poll.
 type outcome struct {
 	families []*dto.MetricFamily // nil: nothing to publish
+	bulk     []*expo.Family
 	problems []error
 	dropped  int
 	err      error
@@ -170,7 +174,10 @@ func (r *runner) guarded(ctx context.Context, now time.Time) (o outcome) {
 	}
 	e := newEmitter(r.spec.Rows())
 	snapshot.Emit(e)
-	o.families, o.problems, o.dropped = e.result(), e.problems, e.dropped
+	o.families, o.bulk, o.problems, o.dropped = e.result(), e.bulk, e.problems, e.dropped
+	if p, _ := r.snapshot(now); p != nil {
+		warmBulk(o.bulk, p.bulk)
+	}
 	return o
 }
 
@@ -192,7 +199,7 @@ func (r *runner) record(now time.Time, o outcome, took time.Duration) time.Durat
 		s.lastSuccess = now
 	}
 	if o.families != nil {
-		r.published = &publication{families: o.families, at: now, maxAge: expireAfter * interval}
+		r.published = &publication{families: o.families, bulk: o.bulk, at: now, maxAge: expireAfter * interval}
 	}
 	r.report(before, o, !s.polled)
 	if !s.polled {
@@ -230,9 +237,9 @@ func (r *runner) report(before error, o outcome, first bool) {
 	}
 }
 
-// snapshot returns the families to serve at that instant, nil when there are
-// none that are young enough, and the status.
-func (r *runner) snapshot(now time.Time) ([]*dto.MetricFamily, pollStatus) {
+// snapshot returns what to serve at that instant, nil when there is nothing that
+// is young enough, and the status.
+func (r *runner) snapshot(now time.Time) (*publication, pollStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.published == nil {
@@ -242,7 +249,7 @@ func (r *runner) snapshot(now time.Time) ([]*dto.MetricFamily, pollStatus) {
 		r.published = nil // frees the memory, too
 		return nil, r.status
 	}
-	return r.published.families, r.status
+	return r.published, r.status
 }
 
 // Guard runs f and turns a panic into an error: what a Poller wraps around each

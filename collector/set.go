@@ -8,6 +8,8 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
+
+	expo "github.com/ceph-risk/ceph_risk_exporter/internal/exposition"
 )
 
 // Set is the collectors of this process. It implements prometheus.Gatherer:
@@ -109,18 +111,30 @@ func (s *Set) Status() []Status {
 	return out
 }
 
-// Gather returns the families of all collectors and their self metrics.
+// Gather returns the families of all collectors and their self metrics, bulk
+// families included: complete, and slow where there are many PGs. Scrapes are
+// served by NewHandler.
 func (s *Set) Gather() ([]*dto.MetricFamily, error) {
+	families, bulk := s.collect()
+	return mergeFamilies(append(families, expandBulk(bulk)...)), nil
+}
+
+// collect returns the families of all collectors and their self metrics, and
+// the bulk families.
+func (s *Set) collect() ([]*dto.MetricFamily, []*expo.Family) {
 	now := s.now()
 	e := newEmitter(s.self.Rows())
 	var out []*dto.MetricFamily
+	var bulk []*expo.Family
 	for _, r := range s.runners {
-		families, st := r.snapshot(now)
-		out = append(out, families...)
+		published, st := r.snapshot(now)
+		if published != nil {
+			out = append(out, published.families...)
+			bulk = append(bulk, published.bulk...)
+		}
 		s.emitSelf(e, r.spec.Name, st)
 	}
-	out = mergeFamilies(append(out, e.result()...))
-	return out, nil
+	return mergeFamilies(append(out, e.result()...)), bulk
 }
 
 func (s *Set) emitSelf(e *Emitter, name string, st pollStatus) {

@@ -70,7 +70,7 @@ type application struct {
 	log      *slog.Logger
 	rados    *rados.Client // nil: no collector needs it, or --simulate
 	set      *collector.Set
-	gatherer prometheus.Gatherers
+	others   prometheus.Gatherers // beside the set
 	registry *prometheus.Registry // of the promhttp handler's own metrics
 }
 
@@ -108,7 +108,7 @@ func build(cfg *config, log *slog.Logger) (*application, error) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	a.gatherer = prometheus.Gatherers{a.registry, a.set, collector.NewProcess(a.process(stateDir))}
+	a.others = prometheus.Gatherers{a.registry, collector.NewProcess(a.process(stateDir))}
 	return a, nil
 }
 

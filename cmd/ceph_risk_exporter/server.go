@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/exporter-toolkit/web"
+
+	"github.com/ceph-risk/ceph_risk_exporter/collector"
 )
 
 // Limits of the server. A scrape of the largest supported cluster over a slow
@@ -85,12 +87,10 @@ func (a *application) handler() (http.Handler, error) {
 
 // metrics serves what the last polls left. It asks neither Ceph nor a device.
 func (a *application) metrics() http.Handler {
-	return promhttp.HandlerFor(a.gatherer, promhttp.HandlerOpts{
-		ErrorLog:            errorLog{a},
-		ErrorHandling:       promhttp.ContinueOnError,
-		Registry:            a.registry,
-		MaxRequestsInFlight: a.cfg.maxScrapes,
-		EnableOpenMetrics:   true,
+	return collector.NewHandler(a.set, a.others, collector.HandlerOpts{
+		ErrorLog:   errorLog{a},
+		Registry:   a.registry,
+		MaxScrapes: a.cfg.maxScrapes,
 	})
 }
 
@@ -112,7 +112,7 @@ func (a *application) ready(w http.ResponseWriter, _ *http.Request) {
 
 // exposition returns everything in the text format.
 func (a *application) exposition() ([]byte, error) {
-	families, err := a.gatherer.Gather()
+	families, err := append(slices.Clone(a.others), a.set).Gather()
 	if err != nil {
 		return nil, err
 	}
