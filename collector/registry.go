@@ -4,5 +4,7 @@ package collector
 // Adding one here, with its file and its table of rows, is all it takes: flags,
 // self metrics, docs/metrics.md and the lint follow from the table.
 func Specs() []Spec {
-	return []Spec{}
+	return []Spec{
+		msaSpec(),
+	}
 }

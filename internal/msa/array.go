@@ -238,7 +238,7 @@ func (a *Array) open(ctx context.Context, c *controller, now time.Time) error {
 		variants = []variant{*a.known}
 	}
 	a.mu.Unlock()
-	if now.Before(c.refused.until) && password == c.refused.password {
+	if now.Before(c.refused.until) && password.equal(c.refused.password) {
 		return c.refused.err
 	}
 	var refused error
@@ -254,6 +254,11 @@ func (a *Array) open(ctx context.Context, c *controller, now time.Time) error {
 			refused = err
 		}
 		if unreachable(err) {
+			// No word on user and password; but after a refusal there is a
+			// pause all the same, as one refusal a poll would lock the account.
+			if refused != nil {
+				refused = fmt.Errorf("log in: %w", err)
+			}
 			break
 		}
 	}
@@ -263,9 +268,13 @@ func (a *Array) open(ctx context.Context, c *controller, now time.Time) error {
 		a.logins.Failed++
 		return fmt.Errorf("log in: %w", err)
 	}
-	// Firmware that was updated may want another variant next time.
-	a.known = nil
-	a.logins.Refused++
+	if unreachable(refused) {
+		a.logins.Failed++
+	} else {
+		// Firmware that was updated may want another variant next time.
+		a.known = nil
+		a.logins.Refused++
+	}
 	c.refused.pause = min(max(2*c.refused.pause, firstPause), maxPause)
 	c.refused.until, c.refused.password = now.Add(c.refused.pause), password
 	c.refused.err = refused

@@ -152,17 +152,17 @@ const (
 // Sensor kinds by the `sensor-type` of either generation: texts, and numbers on
 // older ones.
 var sensorKinds = map[string]string{
-	"temperature": unitCelsius, "3": unitCelsius,
-	"voltage": unitVolt, "6": unitVolt, "9": unitVolt,
-	"current": unitAmpere,
+	"temperature": UnitCelsius, "3": UnitCelsius,
+	"voltage": UnitVolt, "6": UnitVolt, "9": UnitVolt,
+	"current": UnitAmpere,
 }
 
 // Units of sensor readings.
 const (
-	unitCelsius = "C"
-	unitVolt    = "V"
-	unitAmpere  = "A"
-	unitPercent = "%"
+	UnitCelsius = "C"
+	UnitVolt    = "V"
+	UnitAmpere  = "A"
+	UnitPercent = "%"
 )
 
 // Events by which a scrub of a disk group is followed.

@@ -106,11 +106,7 @@ func NewParts(answers []*Response) *Parts {
 	for _, o := range merged(answers, typeController, firstOf("controller-id", "durable-id")) {
 		p.Controllers = append(p.Controllers, Controller{o.part(ControllerStatusValues)})
 	}
-	for _, basetype := range []string{typeDiskGroup, typeVdisk} {
-		for _, o := range merged(answers, basetype, firstOf("name", "serial-number")) {
-			p.Groups = append(p.Groups, o.diskGroup())
-		}
-	}
+	p.Groups = groups(answers)
 	for _, o := range merged(answers, typeDisk, firstOf("location", "durable-id")) {
 		p.Disks = append(p.Disks, o.disk())
 	}
@@ -130,6 +126,22 @@ func NewParts(answers []*Response) *Parts {
 	}
 	p.Sensors = sensors(answers)
 	return p
+}
+
+// groups: where a model lists a group both as disk group and as vdisk, it is one.
+func groups(answers []*Response) []DiskGroup {
+	var list []DiskGroup
+	listed := map[string]bool{}
+	for _, basetype := range []string{typeDiskGroup, typeVdisk} {
+		for _, o := range merged(answers, basetype, firstOf("name", "serial-number")) {
+			if !listed[o.id] {
+				listed[o.id] = true
+				list = append(list, o.diskGroup())
+			}
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
+	return list
 }
 
 // identified is an object with its ID.
@@ -234,7 +246,7 @@ func (o identified) rails() []Rail {
 // firmware without durable-id even within one.
 func sensors(answers []*Response) []Sensor {
 	var list []Sensor
-	taken := map[string]int{}
+	taken, next := map[string]bool{}, map[string]int{}
 	for _, answer := range answers {
 		for _, o := range answer.All(typeSensor) {
 			s := Sensor{Name: o.First("sensor-name"), Enclosure: o.First("enclosure-id"), Status: strings.ToLower(o.First("status"))}
@@ -245,9 +257,10 @@ func sensors(answers []*Response) []Sensor {
 			if s.ID == "" {
 				continue
 			}
-			if taken[s.ID]++; taken[s.ID] > 1 {
-				s.ID = fmt.Sprintf("%s#%d", s.ID, taken[s.ID])
+			for id := s.ID; taken[s.ID]; s.ID = fmt.Sprintf("%s#%d", id, next[id]+1) {
+				next[id]++
 			}
+			taken[s.ID] = true
 			s.Unit, s.Value = o.sensorReading()
 			list = append(list, s)
 		}
@@ -269,12 +282,12 @@ func (o *Object) sensorReading() (string, *float64) {
 	}
 	kind := sensorKinds[strings.ToLower(o.First("sensor-type"))]
 	switch {
-	case unit == "F" && (kind == "" || kind == unitCelsius):
+	case unit == "F" && (kind == "" || kind == UnitCelsius):
 		n = (n - 32) * 5 / 9
-		return unitCelsius, &n
+		return UnitCelsius, &n
 	case unit == "" && kind != "":
 		return kind, &n
-	case (unit == unitCelsius || unit == unitVolt || unit == unitAmpere || unit == unitPercent) && (kind == "" || kind == unit):
+	case (unit == UnitCelsius || unit == UnitVolt || unit == UnitAmpere || unit == UnitPercent) && (kind == "" || kind == unit):
 		return unit, &n
 	}
 	return "", nil

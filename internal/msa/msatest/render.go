@@ -87,8 +87,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// answer renders the answer to a command whose session is good.
-func (m *Model) answer(command string) string {
+// Answer renders the answer to a command whose session is good.
+func (m *Model) Answer(command string) string {
 	d := m.document(command)
 	last := len(m.Events)
 	if n, ok := strings.CutPrefix(command, "show events last "); ok {

@@ -74,6 +74,7 @@ type Array struct {
 	login    Login
 	seen     []string // secrets: keys and hashes
 	ended    chan struct{}
+	end      func()
 }
 
 // Endpoint is one of its two controllers.
@@ -114,6 +115,11 @@ func New(o Options) *Array {
 		}
 	}
 	a.A, a.B = newEndpoint(a), newEndpoint(a)
+	a.end = sync.OnceFunc(func() {
+		close(a.ended)
+		a.A.server.Close()
+		a.B.server.Close()
+	})
 	return a
 }
 
@@ -126,11 +132,7 @@ func newEndpoint(a *Array) *Endpoint {
 }
 
 // Close stops both controllers and ends what hangs.
-func (a *Array) Close() {
-	close(a.ended)
-	a.A.server.Close()
-	a.B.server.Close()
-}
+func (a *Array) Close() { a.end() }
 
 // URL is where the controller listens, https://127.0.0.1:port.
 func (c *Endpoint) URL() string { return c.server.URL }
@@ -317,7 +319,7 @@ func (c *Endpoint) answer(r *http.Request, command string) string {
 	case command == "exit":
 		return c.array.model.document(command).success()
 	}
-	return c.array.model.answer(command)
+	return c.array.model.Answer(command)
 }
 
 func (c *Endpoint) send(w http.ResponseWriter, r *http.Request, fault Fault, answer string) {
