@@ -1,0 +1,420 @@
+package opslog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Store keeps the checkpoint. Save returns once it is durable, and either
+// replaces the old one whole or leaves it.
+type Store interface {
+	Load() ([]byte, error) // nil: none
+	Save([]byte) error
+}
+
+// Config is what an Engine runs with.
+type Config struct {
+	Globs   []string // of ops log files
+	Counter CounterConfig
+	View    View
+	Store   Store
+	Log     *slog.Logger
+	Now     func() time.Time
+	// Tick is how often the files are looked at, Checkpoint how often the books
+	// are saved while there is news. Defaults: 1 s, 5 s.
+	Tick, Checkpoint time.Duration
+}
+
+const (
+	// recentIDs is how many transaction ids of streamed records are remembered:
+	// shippers send a batch again when its acknowledgement was lost.
+	recentIDs = 1 << 16
+	// stepBudget is how long the files are read before streams and the
+	// checkpoint have their turn.
+	stepBudget = 500 * time.Millisecond
+	// groupCommit is how long a sender that waits for a checkpoint waits for
+	// company.
+	groupCommit = 100 * time.Millisecond
+	// forgetEvery is how often the open uploads are searched for old ones.
+	forgetEvery = time.Minute
+)
+
+// A Snapshot is what the last durable checkpoint holds. It is never changed.
+type Snapshot struct {
+	At time.Time
+	// Counts is nil until the logs that were there at the very first start have
+	// been read: their requests are history, not load.
+	Counts  *Counts
+	Follow  FollowStats
+	Files   map[string]FileStatus // by daemon
+	Streams StreamStats
+}
+
+// checkpoint is the one record that is saved.
+type checkpoint struct {
+	Books    *books      `json:"books"`
+	Follow   FollowState `json:"follow"`
+	Streams  StreamStats `json:"streams"`
+	Seen     []byte      `json:"seen"` // transaction ids of streamed records
+	CaughtUp bool        `json:"caught_up"`
+}
+
+// An Engine reads files and streams, keeps the books, saves them and publishes
+// what was saved. All of that happens in one goroutine.
+type Engine struct {
+	cfg      Config
+	counter  *Counter
+	follower *Follower
+	seen     *ring
+	streams  StreamStats
+	caughtUp bool
+
+	input     chan chunk
+	done      chan struct{} // closed when Run has ended
+	published atomic.Pointer[Snapshot]
+	dirty     bool
+	saved     time.Time // of the last checkpoint
+	forgot    time.Time
+	waiting   []chan<- error
+
+	mu      sync.Mutex
+	readErr error // of the last look at the files
+	saveErr error
+}
+
+// NewEngine goes on from the stored checkpoint.
+func NewEngine(cfg Config) (*Engine, error) {
+	if cfg.Tick <= 0 {
+		cfg.Tick = time.Second
+	}
+	if cfg.Checkpoint <= 0 {
+		cfg.Checkpoint = 5 * time.Second
+	}
+	e := &Engine{cfg: cfg, counter: NewCounter(cfg.Counter), seen: newRing(recentIDs), input: make(chan chunk), done: make(chan struct{})}
+	data, err := cfg.Store.Load()
+	if err != nil {
+		return nil, err
+	}
+	var cp checkpoint
+	if data != nil {
+		if err := e.restore(data, &cp); err != nil {
+			return nil, fmt.Errorf("decode checkpoint of the ops log: %w", err)
+		}
+	}
+	e.follower = NewFollower(cfg.Globs, cp.Follow, cfg.Log)
+	if e.caughtUp {
+		e.publish(cfg.Now())
+	}
+	return e, nil
+}
+
+func (e *Engine) restore(data []byte, cp *checkpoint) error {
+	if err := json.Unmarshal(data, cp); err != nil {
+		return err
+	}
+	if cp.Books == nil {
+		return errors.New("no books")
+	}
+	ids, err := unpackIDs(cp.Seen)
+	if err != nil {
+		return err
+	}
+	for _, i := range ids {
+		e.seen.add(i)
+	}
+	e.streams, e.caughtUp = cp.Streams, cp.CaughtUp
+	return e.counter.restore(cp.Books)
+}
+
+// Snapshot returns what the last durable checkpoint holds; nil before the first.
+// The error says why it is older than it should be, or not whole.
+func (e *Engine) Snapshot() (s *Snapshot, readErr, saveErr error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.published.Load(), e.readErr, e.saveErr
+}
+
+// Run works until ctx is done, and saves a last time then. A panic ends it with
+// an error; an engine made anew goes on from the checkpoint.
+func (e *Engine) Run(ctx context.Context) (err error) {
+	defer e.follower.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("ops log: panic: %v\n%s", p, debug.Stack())
+		}
+		e.release(errors.Join(errStopped, err))
+		close(e.done)
+	}()
+	tick := time.NewTicker(e.cfg.Tick)
+	defer tick.Stop()
+	commit := time.NewTimer(groupCommit)
+	defer commit.Stop()
+	again := make(chan struct{}, 1) // has one while a step left something unread
+	for {
+		select {
+		case <-ctx.Done():
+			e.Step()
+			return e.Save()
+		case c := <-e.input:
+			e.take(c)
+			if c.ack != nil {
+				commit.Reset(groupCommit)
+			}
+		case <-commit.C:
+			if len(e.waiting) > 0 {
+				_ = e.Save() // kept for Snapshot and told to who waits
+			}
+		case <-again:
+			e.turn(again)
+		case <-tick.C:
+			e.turn(again)
+		}
+	}
+}
+
+// turn is a step and what is due after it.
+func (e *Engine) turn(again chan<- struct{}) {
+	if !e.Step() {
+		select {
+		case again <- struct{}{}:
+		default:
+		}
+	}
+	now := e.cfg.Now()
+	if now.Sub(e.saved) < e.cfg.Checkpoint {
+		return
+	}
+	if e.dirty {
+		_ = e.Save() // kept for Snapshot
+	} else {
+		e.saved = now
+		e.publish(now) // the same books, older uploads
+	}
+}
+
+var errStopped = errors.New("the reader of the ops log has stopped")
+
+// Step looks at the files and reads what they have, for stepBudget at most. It
+// reports whether they were read to their ends.
+func (e *Engine) Step() bool {
+	now := e.cfg.Now()
+	gaps := e.follower.stats
+	err := e.follower.Refresh(now)
+	e.mu.Lock()
+	e.readErr = err
+	e.mu.Unlock()
+	if e.follower.stats.Truncated+e.follower.stats.Vanished > gaps.Truncated+gaps.Vanished {
+		e.counter.Gap()
+		e.dirty = true
+	}
+	for _, f := range e.follower.files {
+		e.counter.Gateway(f.daemon)
+	}
+	end, atEnd := e.readFiles(now)
+	if atEnd && !e.caughtUp {
+		e.caughtUp, e.dirty = true, true
+	}
+	if !end.IsZero() {
+		e.housekeep(now, end)
+	}
+	return atEnd
+}
+
+// housekeep settles and forgets uploads. All logs were read up to end.
+func (e *Engine) housekeep(now, end time.Time) {
+	if len(e.counter.settling) > 0 {
+		e.counter.Settle(end)
+		e.dirty = true
+	}
+	if now.Sub(e.forgot) >= forgetEvery {
+		e.forgot = now
+		e.counter.Forget(end)
+		e.dirty = true
+	}
+}
+
+// readFiles applies records. It returns the instant up to which all logs were
+// read: now where they were read to their ends, else the end of the last record.
+func (e *Engine) readFiles(now time.Time) (upTo time.Time, atEnd bool) {
+	e.counter.Arrival = time.Time{}
+	before := e.follower.bytes
+	more := true
+	for n := 1; ; n++ {
+		daemon, rec, ok := e.follower.Next(more)
+		if !ok {
+			break
+		}
+		upTo = rec.End()
+		if rec.IsRequest() {
+			e.counter.Apply(daemon, rec)
+		} else {
+			e.counter.Gateway(daemon).Foreign++
+		}
+		e.dirty = true
+		if n%1024 == 0 && e.cfg.Now().Sub(now) > stepBudget {
+			more = false
+		}
+	}
+	e.dirty = e.dirty || e.follower.bytes != before
+	if e.follower.AtEnd() {
+		return now, true
+	}
+	return upTo, false
+}
+
+// Save makes the books durable and publishes them. After an error what was
+// published before stays, since a restart would go back to it.
+func (e *Engine) Save() error {
+	now := e.cfg.Now()
+	e.saved = now
+	data, err := json.Marshal(checkpoint{
+		Books: e.counter.books(), Follow: e.follower.State(), Streams: e.streams,
+		Seen: packIDs(e.seen.oldestFirst()), CaughtUp: e.caughtUp,
+	})
+	if err == nil {
+		err = e.cfg.Store.Save(data)
+	}
+	e.mu.Lock()
+	e.saveErr = err
+	e.mu.Unlock()
+	if err == nil {
+		e.dirty = false
+		e.publish(now)
+	}
+	e.release(err)
+	return err
+}
+
+func (e *Engine) release(err error) {
+	for _, w := range e.waiting {
+		w <- err // has room for it
+	}
+	e.waiting = nil
+}
+
+func (e *Engine) publish(now time.Time) {
+	s := &Snapshot{At: now, Follow: e.follower.stats, Files: e.follower.Status(), Streams: e.streams}
+	if e.caughtUp {
+		s.Counts = e.counter.Counts(now, e.cfg.View)
+	}
+	e.published.Store(s)
+}
+
+// StreamStats counts what came in by streams, over all of them.
+type StreamStats struct {
+	Frames     FrameStats `json:"frames"`
+	Foreign    uint64     `json:"foreign"`    // JSON objects that are no records
+	Duplicates uint64     `json:"duplicates"` // records that had been sent before
+	Unnamed    uint64     `json:"unnamed"`    // records of a gateway that was not named
+}
+
+// A Stream is one connection or request body: bytes that make records.
+type Stream struct {
+	engine *Engine
+	daemon string // of records that do not name theirs
+	framer Framer
+	told   FrameStats // what of the framer's counts is in the books
+}
+
+// unnamedDaemon is the label of records whose gateway nobody named.
+const unnamedDaemon = "unknown"
+
+type chunk struct {
+	stream *Stream
+	data   []byte
+	end    bool
+	ack    chan<- error // gets the result of the checkpoint that holds the data
+	taken  chan<- struct{}
+}
+
+// NewStream begins a stream. daemon names the gateway unless its records do.
+func (e *Engine) NewStream(daemon string) *Stream {
+	return &Stream{engine: e, daemon: DaemonName(daemon)}
+}
+
+// Feed hands over bytes and returns once they are in the books, which are not
+// durable yet. data may be reused then.
+func (s *Stream) Feed(ctx context.Context, data []byte) error {
+	return s.submit(ctx, chunk{stream: s, data: data})
+}
+
+// End says that the stream has ended. It returns once all of it is durable.
+func (s *Stream) End(ctx context.Context) error {
+	ack := make(chan error, 1)
+	if err := s.submit(ctx, chunk{stream: s, end: true, ack: ack}); err != nil {
+		return err
+	}
+	select {
+	case err := <-ack:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Stream) submit(ctx context.Context, c chunk) error {
+	taken := make(chan struct{})
+	c.taken = taken
+	select {
+	case s.engine.input <- c:
+		<-taken
+		return nil
+	case <-s.engine.done:
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// take applies what a stream delivered.
+func (e *Engine) take(c chunk) {
+	defer close(c.taken)
+	s := c.stream
+	_, _ = s.framer.Write(c.data)
+	if c.end {
+		s.framer.Finish()
+	}
+	e.counter.Arrival = e.cfg.Now()
+	var rec Record
+	for s.framer.Next(&rec) {
+		e.dirty = true
+		e.streamed(s, &rec)
+	}
+	now, told := s.framer.Stats(), s.told
+	e.streams.Frames.add(FrameStats{now.JunkBytes - told.JunkBytes, now.JunkRuns - told.JunkRuns, now.Oversized - told.Oversized})
+	s.told = now
+	if c.ack != nil {
+		e.waiting = append(e.waiting, c.ack)
+	}
+}
+
+func (e *Engine) streamed(s *Stream, rec *Record) {
+	if !rec.IsRequest() {
+		if len(rec.Daemon) > 0 && len(rec.Operation) == 0 {
+			s.daemon = DaemonName(string(rec.Daemon)) // for the records that follow
+			return
+		}
+		e.streams.Foreign++
+		return
+	}
+	if len(rec.TransID) > 0 && !e.seen.add(id(hashOf(rec.TransID, ""))) {
+		e.streams.Duplicates++
+		return
+	}
+	daemon := s.daemon
+	if len(rec.Daemon) > 0 {
+		daemon = DaemonName(string(rec.Daemon))
+	}
+	if daemon == "" {
+		daemon = unnamedDaemon
+		e.streams.Unnamed++
+	}
+	e.counter.Apply(daemon, rec)
+}
