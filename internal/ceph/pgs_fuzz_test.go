@@ -9,16 +9,18 @@ import (
 	"testing"
 )
 
-// fixtures returns the captured answers of all releases whose file name begins
-// with that, by path below testdata.
-func fixtures(t testing.TB, prefix string) map[string][]byte {
+// fixtures returns the captured answers to a command, of all releases and of
+// the field cases, by path below testdata: those in files whose name begins
+// with the command's words.
+func fixtures(t testing.TB, command string) map[string][]byte {
 	t.Helper()
+	prefix := strings.ReplaceAll(command, " ", "_")
 	found := map[string][]byte{}
 	err := filepath.WalkDir("testdata", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && entry.Name() == "fuzz" {
 			return filepath.SkipDir
 		}
-		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), prefix) {
+		if err != nil || entry.IsDir() || !strings.HasPrefix(strings.ReplaceAll(entry.Name(), "-", "_"), prefix) {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -38,7 +40,7 @@ func small(data []byte) []byte { return data[:min(len(data), 8<<10)] }
 // table, or an error from both. Bare nan and inf are the one difference, and
 // with null in their place there is none.
 func FuzzDecodePGs(f *testing.F) {
-	for _, data := range fixtures(f, "pg_") {
+	for _, data := range fixtures(f, "pg ") {
 		f.Add(small(data))
 	}
 	f.Add(madeUpDump(2, 1))

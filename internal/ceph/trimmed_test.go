@@ -1,11 +1,5 @@
 package ceph
 
-import (
-	"encoding/json"
-	"fmt"
-	"testing"
-)
-
 // trimmed is what encoding/json is given for comparison: the fields that the
 // PG decoder reads and no others, left as text.
 type trimmed struct {
@@ -32,43 +26,4 @@ type trimmed struct {
 		UpPrimary     int32   `json:"up_primary"`
 		ActingPrimary int32   `json:"acting_primary"`
 	} `json:"pg_stats"`
-}
-
-func BenchmarkDecodePGs(b *testing.B) {
-	for _, n := range []int{10_000, 100_000} {
-		data := madeUpDump(n, 1)
-		run := func(name string, decode func() int) {
-			b.Run(fmt.Sprintf("%s/pgs=%d", name, n), func(b *testing.B) {
-				b.SetBytes(int64(len(data)))
-				b.ReportAllocs()
-				for b.Loop() {
-					if got := decode(); got != n {
-						b.Fatalf("%d PGs, want %d", got, n)
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/PG")
-			})
-		}
-		run("own", func() int {
-			table, err := DecodePGs(data)
-			if err != nil || table.BadCount > 0 {
-				b.Fatal(err, table.Bad)
-			}
-			return len(table.PGs)
-		})
-		run("encodingjson", func() int {
-			var t trimmed
-			if err := json.Unmarshal(data, &t); err != nil {
-				b.Fatal(err)
-			}
-			return len(t.PGs)
-		})
-		run("pass", func() int {
-			var sum byte
-			for _, c := range data {
-				sum ^= c
-			}
-			return n + int(sum)*0
-		})
-	}
 }
