@@ -105,17 +105,3 @@ func decode(what string, data []byte, v any) (int, error) {
 	}
 	return nonFinite, nil
 }
-
-// plain returns the bytes that a JSON string stands for, given what is between
-// its quotes; it copies only if there are escapes.
-func plain(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw
-	}
-	quoted := append(append([]byte{'"'}, raw...), '"')
-	var s string
-	if json.Unmarshal(quoted, &s) != nil { // the scanner has accepted it
-		return raw
-	}
-	return []byte(s)
-}

@@ -180,11 +180,7 @@ func (d *pgDecoder) pg() {
 		LastScrubSeconds: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
 	}}
 	for f := d.firstMember(&d.pgKeys); f != noMember; f = d.nextMember(&d.pgKeys) {
-		if f == 0 {
-			d.value()
-		} else {
-			d.field(f)
-		}
+		d.field(f)
 		if d.err != nil {
 			return
 		}

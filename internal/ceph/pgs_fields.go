@@ -97,7 +97,7 @@ func (d *pgDecoder) field(f uint8) {
 	e := &d.entry
 	switch f {
 	case pgPGID:
-		e.pgid, _ = d.text(f)
+		e.pgid, _ = d.stringField(f)
 	case pgState:
 		d.pgState()
 	case pgLastScrub:
@@ -110,7 +110,7 @@ func (d *pgDecoder) field(f uint8) {
 		e.pg.LastChange = d.stamp(f)
 	case pgSchedule:
 		e.pg.Schedule, e.pg.ScheduleAt = ScheduleAbsent, NoStamp
-		if text, ok := d.text(f); ok {
+		if text, ok := d.stringField(f); ok {
 			e.pg.Schedule, e.pg.ScheduleAt = ParseSchedule(text)
 		}
 	case pgObjectsScrubbed:
@@ -181,20 +181,19 @@ func (d *pgDecoder) note(f uint8, raw []byte, why error) {
 	}
 }
 
-// text decodes a string. It points into the answer.
-func (d *pgDecoder) text(f uint8) ([]byte, bool) {
+// stringField decodes a string, which may point into the answer.
+func (d *pgDecoder) stringField(f uint8) ([]byte, bool) {
 	if d.peek() != '"' {
 		d.unusable(f, errNotString)
 		return nil, false
 	}
-	raw, ok := d.str()
-	return plain(raw), ok
+	return d.text()
 }
 
 // pgState decodes the state. Most PGs are in the state of the one before.
 func (d *pgDecoder) pgState() {
 	e := &d.entry
-	text, ok := d.text(pgState)
+	text, ok := d.stringField(pgState)
 	if !ok {
 		e.pg.State, e.hasState = 0, false
 		return
@@ -212,13 +211,13 @@ func (d *pgDecoder) stamp(f uint8) Stamp {
 		}
 		return NoStamp
 	}
-	raw, ok := d.str()
+	text, ok := d.text()
 	if !ok {
 		return NoStamp
 	}
-	s, err := ParseStamp(plain(raw))
+	s, err := ParseStamp(text)
 	if err != nil {
-		d.note(f, raw, err)
+		d.note(f, text, err)
 	}
 	return s
 }
@@ -231,6 +230,10 @@ func (d *pgDecoder) count(f uint8, limit int64) int64 {
 		d.unusable(f, errNotCount)
 		return -1
 	}
+	if v, end := fewDigits(d.data, d.pos); end > 0 && v <= limit {
+		d.pos = end
+		return v
+	}
 	from, nonFinite := d.pos, d.nonFinite
 	if !d.number() || d.nonFinite != nonFinite {
 		return -1
@@ -242,6 +245,19 @@ func (d *pgDecoder) count(f uint8, limit int64) int64 {
 		return -1
 	}
 	return max(v, -1)
+}
+
+// fewDigits reads a whole number of up to 18 digits without a sign, if that is
+// all that stands before the next comma or the end of the object.
+func fewDigits(data []byte, from int) (v int64, end int) {
+	i := from
+	for ; i < len(data) && data[i]-'0' <= 9; i++ {
+		v = v*10 + int64(data[i]-'0')
+	}
+	if i == from || i-from > 18 || i == len(data) || data[i] != ',' && data[i] != '}' || data[from] == '0' && i-from > 1 {
+		return 0, 0
+	}
+	return v, i
 }
 
 // wholeNumber reads a valid JSON number that has neither fraction nor exponent

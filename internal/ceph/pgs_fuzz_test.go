@@ -1,10 +1,13 @@
 package ceph
 
 import (
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,6 +76,55 @@ func comparePGs(t *testing.T, data []byte) {
 	if got.Ready != want.Ready || got.BadCount != want.BadCount ||
 		len(got.PGs)+len(want.PGs) > 0 && !reflect.DeepEqual(got.PGs, want.PGs) || !reflect.DeepEqual(got.Sets, want.Sets) {
 		t.Fatalf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// What the decoder remembers of the PGs before must not change what it reads
+// of the next: members come and go, move, and differ in a single byte.
+func TestPGsThatDifferInLayoutAndValuesAreReadAsByEncodingJSON(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[rnd.IntN(len(of))] }
+	common := []string{
+		`"version":"1'2"`, `"snaptrimq_len":0`, `"stats_invalid":false`, `"log_size":0`, `"purged_snaps":[]`, `"parent":"0.0"`,
+		`"state":"active+clean"`, `"x":{"a":[1,{"b":null}]}`, `"last_change":"2026-11-30T11:00:00.000000+0000"`, `"stat_sum":{"a":0,"num_bytes":0,"b":0,"num_objects":0,"c":0}`,
+		`"up":[1,2,3]`, `"acting":[1,2,3]`, `"last":0`,
+	}
+	accepted := 0
+	for range 400 {
+		rnd.Shuffle(len(common), func(i, j int) { common[i], common[j] = common[j], common[i] })
+		var b strings.Builder
+		b.WriteString(`{"pg_ready":true,"pg_stats":[`)
+		for i := range 12 {
+			members := append([]string{fmt.Sprintf(`"pgid":"1.%x"`, rnd.IntN(200))}, common...)
+			for range rnd.IntN(3) {
+				at := rnd.IntN(len(members))
+				switch rnd.IntN(5) {
+				case 0:
+					members = slices.Delete(members, at, at+1)
+				case 1:
+					members = slices.Insert(members, at, pick(`"new":0`, `"log_size":0`, `"":""`, `"st\u0061te":"peering"`))
+				case 2:
+					to := rnd.IntN(len(members))
+					members[at], members[to] = members[to], members[at]
+				case 3:
+					members[at] = strings.Replace(members[at], "0", pick("1", "0.5", "-0", "01", "nan", "0 ", "null", `"0"`, "0e", "12345678901234567890"), 1)
+				case 4:
+					members[at] = strings.Replace(members[at], pick(`"`, ":", "a", "}", "]"), pick(`"`, " :", "\\", "}", "b"), 1)
+				}
+			}
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString("{" + strings.Join(members, pick(",", ",", ",", ", ")) + "}")
+		}
+		data := []byte(b.String() + "]}")
+		comparePGs(t, data)
+		if _, err := DecodePGs(data); err == nil {
+			accepted++
+		}
+	}
+	if accepted < 50 || accepted > 350 {
+		t.Errorf("%d of 400 documents were valid: too few of one kind", accepted)
 	}
 }
 

@@ -2,6 +2,7 @@ package ceph
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,8 @@ type scanner struct {
 	pos       int
 	depth     int
 	nonFinite int
-	misses    int // keys that a layout did not foresee
+	escapes   int // backslashes read
+	misses    int // keys that a layout did not have in their place
 	err       error
 }
 
@@ -223,8 +225,28 @@ const (
 	highs = 0x8080808080808080
 )
 
-// str skips a string and returns the bytes between its quotes, as they are
-// written: where they hold a backslash, text decodes them.
+// text skips a string and returns the bytes that it stands for; without escapes
+// they are those in data.
+func (s *scanner) text() ([]byte, bool) {
+	escapes := s.escapes
+	raw, ok := s.str()
+	if ok && s.escapes != escapes {
+		raw = unescape(raw)
+	}
+	return raw, ok
+}
+
+// unescape decodes what stands between the quotes of a valid string.
+func unescape(raw []byte) []byte {
+	quoted := append(append([]byte{'"'}, raw...), '"')
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return raw
+	}
+	return []byte(text)
+}
+
+// str skips a string and returns the bytes between its quotes as written.
 func (s *scanner) str() ([]byte, bool) {
 	d, from := s.data, s.pos+1
 	for i := from; ; {
@@ -260,6 +282,7 @@ func (s *scanner) str() ([]byte, bool) {
 
 // escape skips the backslash at pos and what it stands for.
 func (s *scanner) escape() bool {
+	s.escapes++
 	s.pos++
 	if s.pos >= len(s.data) {
 		return s.fail("")
@@ -282,77 +305,3 @@ func (s *scanner) escape() bool {
 }
 
 func isHex(c byte) bool { return c-'0' <= 9 || c|0x20-'a' <= 5 }
-
-// layout remembers where an object of one kind had its keys, so that the next
-// one of that kind needs a comparison for each instead of a search. A key that
-// is not where it was is searched for, and costs only that.
-type layout struct {
-	lookup func(key []byte) uint8 // 0: a key of no interest
-	next   int
-	seen   [128]struct {
-		from, n int // in scanner.data: the quote to the colon
-		field   uint8
-	}
-}
-
-// noMember is what member returns at the end of an object or after an error.
-const noMember = 255
-
-// firstMember enters the object at pos and returns its first key's field.
-func (s *scanner) firstMember(l *layout) uint8 {
-	if !s.enter() {
-		return noMember
-	}
-	l.next = 0
-	if s.peek() == '}' {
-		s.leave()
-		return noMember
-	}
-	return s.member(l)
-}
-
-// nextMember returns the field of the key behind the value that ended at pos.
-func (s *scanner) nextMember(l *layout) uint8 {
-	switch s.peek() {
-	case ',':
-		s.pos++
-		return s.member(l)
-	case '}':
-		s.leave()
-	default:
-		s.fail("no comma or end behind a value")
-	}
-	return noMember
-}
-
-func (s *scanner) member(l *layout) uint8 {
-	at := l.next
-	if at < len(l.seen) {
-		l.next++
-		m := &l.seen[at]
-		if end := s.pos + m.n; m.n > 0 && end <= len(s.data) && string(s.data[s.pos:end]) == string(s.data[m.from:m.from+m.n]) {
-			s.pos = end
-			return m.field
-		}
-	}
-	s.misses++
-	if s.peek() != '"' {
-		s.fail("no key")
-		return noMember
-	}
-	from := s.pos
-	key, ok := s.str()
-	if !ok {
-		return noMember
-	}
-	if s.peek() != ':' {
-		s.fail("no colon behind a key")
-		return noMember
-	}
-	s.pos++
-	field := l.lookup(plain(key))
-	if at < len(l.seen) {
-		l.seen[at].from, l.seen[at].n, l.seen[at].field = from, s.pos-from, field
-	}
-	return field
-}
