@@ -22,13 +22,17 @@ type Cluster struct {
 	status  Status // as of the lease
 	lease   *conn
 
-	mu    sync.Mutex
-	tools map[string]string // host path of a program -> its copy in the cluster's folder
+	commander *commander
+	mu        sync.Mutex
+	tools     map[string]string // host path of a program -> its copy in the cluster's folder
 }
 
 // Close ends the lease. A cluster that was started with UntilReleased then
 // ends by itself.
-func (c *Cluster) Close() error { return c.lease.Close() }
+func (c *Cluster) Close() error {
+	c.commander.close()
+	return c.lease.Close()
+}
 
 // CloseWait is Close, then waits until the cluster is gone.
 func (c *Cluster) CloseWait(ctx context.Context) error {

@@ -142,7 +142,10 @@ func (c *Cluster) AwaitUp(ctx context.Context) error {
 
 func (c *Cluster) awaitStatus(ctx context.Context, judge func([]byte) (bool, string, error)) error {
 	return poll(ctx, func(ctx context.Context) (bool, string, error) {
-		out, err := c.Ceph(ctx, "status", "--format", "json")
+		// A mon that hangs must not outlast many looks.
+		ctx, cancel := context.WithTimeout(ctx, lookLimit)
+		defer cancel()
+		out, err := c.MonCommand(ctx, []byte(`{"prefix":"status","format":"json"}`))
 		if err != nil {
 			return false, "", err
 		}

@@ -6,9 +6,13 @@ import (
 	"time"
 )
 
-// pollPause lies between two looks at a cluster. A look is a command that
-// takes half a second by itself, so this costs little.
-const pollPause = 200 * time.Millisecond
+const (
+	// pollPause lies between two looks at a cluster.
+	pollPause = 200 * time.Millisecond
+	// lookLimit bounds one look, so that a daemon that hangs does not take
+	// the whole time that there is.
+	lookLimit = 10 * time.Second
+)
 
 // poll calls look until it says true or ctx is done. The error then carries
 // what the last look saw, or why it failed.

@@ -281,7 +281,7 @@ func attach(ctx context.Context, dir string, exclusive bool, who string) (*Clust
 		}
 		return nil, fmt.Errorf("lease on %s: %w", dir, err)
 	}
-	return &Cluster{dir: dir, release: r.Status.Release, status: *r.Status, lease: c}, nil
+	return &Cluster{dir: dir, release: r.Status.Release, status: *r.Status, lease: c, commander: newCommander()}, nil
 }
 
 func holders(dir string) string {

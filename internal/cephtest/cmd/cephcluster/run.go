@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/capture"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/cluster"
 )
 
@@ -34,7 +35,7 @@ type command func(ctx context.Context, args []string, stdout, stderr io.Writer) 
 
 func run(args []string, stdout, stderr io.Writer) int {
 	commands := map[string]command{
-		"roots": roots, "up": up, "exec": execute, "list": list, "down": down, "serve": serve,
+		"roots": roots, "up": up, "exec": execute, "list": list, "down": down, "capture": captureAnswers, "serve": serve,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
@@ -242,4 +243,39 @@ func down(ctx context.Context, args []string, _, stderr io.Writer) (int, error) 
 	}
 	_, collectErr := cluster.Collect(ctx)
 	return 0, errors.Join(err, collectErr)
+}
+
+// captureAnswers plays the scene on a cluster of its own, or takes a running
+// one as it is, and writes what it answers.
+func captureAnswers(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	f := flags("capture", stderr)
+	release := f.String("release", "16", "16, 18 or 20: start a cluster for it")
+	dir := f.String("dir", "", "the folder of a running cluster to take instead")
+	out := f.String("out", "", "where to write; a folder")
+	daemons := f.String("daemons", "osd.0,rgw.a", "whose admin sockets to ask")
+	if err := f.Parse(args); err != nil {
+		return 2, err
+	}
+	if *out == "" {
+		return 2, errors.New("want --out")
+	}
+	var c *cluster.Cluster
+	var err error
+	if *dir != "" {
+		c, err = cluster.Attach(ctx, *dir, false, "cephcluster capture")
+	} else {
+		var r cluster.Release
+		if r, err = cluster.ParseRelease(*release); err != nil {
+			return 2, err
+		}
+		c, err = capture.Scene(ctx, r)
+	}
+	if err != nil {
+		return 1, err
+	}
+	err = capture.Write(ctx, c, *out, strings.Split(*daemons, ","))
+	if *dir != "" {
+		return 0, errors.Join(err, c.Close())
+	}
+	return 0, errors.Join(err, c.CloseWait(context.Background()))
 }
