@@ -87,7 +87,8 @@ func diagnoseConnect(cfg Config, errno syscall.Errno, r resolved) error {
 		return &Error{
 			Op: opConnect, Kind: ErrWrongKey,
 			Cause: fmt.Errorf("%s: %w", cfg.user(), cause),
-			Cure:  "compare `ceph auth get " + cfg.user() + "` with the keyring; " + cureKey(cfg),
+			Cure: "`ceph auth get " + cfg.user() + "` must show the key that is in the keyring, and at least " +
+				"mon 'allow r', without which nobody is let in; " + cureKey(cfg),
 		}
 	case syscall.ENOENT:
 		if r.monHost == "" {
