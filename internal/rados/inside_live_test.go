@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -57,8 +58,11 @@ type response struct {
 	Levels
 }
 
-// Levels is levels with names that JSON sees.
-type Levels struct{ Threads, Descriptors, Goroutines int }
+// Levels is what the process takes.
+type Levels struct {
+	Threads, Descriptors, Goroutines int
+	Anon, Peak                       int // memory in kB: not of files, and the most with them
+}
 
 var sentinels = map[string]error{
 	"conf": ErrNoConf, "monitors": ErrNoMonitors, "keyring": ErrNoKeyring, "unreadable": ErrKeyringUnreadable,
@@ -139,7 +143,13 @@ func countInside() Levels {
 		entries, _ := os.ReadDir(dir)
 		return len(entries)
 	}
-	return Levels{count("/proc/self/task"), count("/proc/self/fd"), runtime.NumGoroutine()}
+	l := Levels{Threads: count("/proc/self/task"), Descriptors: count("/proc/self/fd"), Goroutines: runtime.NumGoroutine()}
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		_, _ = fmt.Sscanf(line, "RssAnon: %d kB", &l.Anon)
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &l.Peak)
+	}
+	return l
 }
 
 // inside is the process in the cluster's root, seen from outside.

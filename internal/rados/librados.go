@@ -4,7 +4,18 @@ package rados
 
 // #cgo LDFLAGS: -lrados
 // #include <stdlib.h>
+// #include <malloc.h>
 // #include <rados/librados.h>
+//
+// // Left to itself, glibc moves its limit between the heap and mmap up to the
+// // size of the buffers that it sees freed, and then keeps such buffers for
+// // each thread. Calls come from ever other threads, so memory would grow by
+// // one answer for each of them. A limit that was set stays where it is.
+// static void return_large_buffers(void) {
+// #ifdef __GLIBC__
+// 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+// #endif
+// }
 import "C"
 
 import (
@@ -59,6 +70,7 @@ func open(cfg Config) (*librados, resolved, error) {
 	if err := checkConf(cfg); err != nil {
 		return nil, resolved{}, err
 	}
+	C.return_large_buffers()
 	handle, err := rados.NewConnWithClusterAndUser(cfg.Cluster, cfg.user())
 	if err != nil {
 		return nil, resolved{}, fmt.Errorf("make a handle for %s: %w", cfg.user(), errnoOf(err))
