@@ -22,7 +22,11 @@ type live struct {
 }
 
 func TestHungClusterNeitherHangsNorKills(t *testing.T) {
-	for _, release := range []cephtest.Release{cephtest.R16, cephtest.R20} {
+	releases := []cephtest.Release{cephtest.R16, cephtest.R20}
+	if cephtest.Long() {
+		releases = cephtest.Releases()
+	}
+	for _, release := range releases {
 		t.Run(release.String(), func(t *testing.T) {
 			t.Parallel()
 			// The worst case: the option that kills is set in every place
@@ -36,18 +40,25 @@ func TestHungClusterNeitherHangsNorKills(t *testing.T) {
 			ctx := t.Context()
 			must(t, c.SetConfig(ctx, "client.risk", killer, "1"))
 			c.keyring, c.key = c.createKey(t, "client.risk", "mon", "allow r", "mgr", "allow r")
-			for _, part := range []struct {
+			type part struct {
 				name string
 				run  func(*testing.T, live)
-			}{
+			}
+			stopped := func(first time.Duration) part {
+				return part{"mgr stopped for " + first.String(), func(t *testing.T, c live) { liveHungMgr(t, c, first) }}
+			}
+			parts := []part{
 				{"errors name the cause", liveErrors},
 				{"in place and copied are the same", liveInPlace},
-				{"mgr stopped for 10 s", func(t *testing.T, c live) { liveHungMgr(t, c, 10*time.Second) }},
-				{"mgr stopped for 60 s", liveHungMgrLong},
+				stopped(10 * time.Second),
 				{"mon stopped", liveHungMon},
 				{"no mgr", liveNoMgr},
 				{"key revoked", liveKeyRevoked},
-			} {
+			}
+			if cephtest.Long() {
+				parts = append(parts, stopped(time.Minute))
+			}
+			for _, part := range parts {
 				if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
 					return
 				}
@@ -252,13 +263,6 @@ func (p *inside) hangMgr(c live, atLeast time.Duration) {
 	}
 	must(t, c.Signal(t.Context(), "mgr.x", syscall.SIGCONT))
 	p.await("after the mgr went on", p.mgr)
-}
-
-func liveHungMgrLong(t *testing.T, c live) {
-	if !cephtest.Long() {
-		t.Skip("long form only")
-	}
-	liveHungMgr(t, c, 60*time.Second)
 }
 
 func liveHungMon(t *testing.T, c live) {
