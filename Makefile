@@ -1,0 +1,79 @@
+# make help lists the targets.
+SHELL       := /bin/sh
+BINARY      := ceph_risk_exporter
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS     := -s -w -X main.release=$(VERSION)
+GOTOOL      := go tool -modfile=tools/go.mod
+CACHE       ?= /var/cache/ceph_risk_exporter
+TEST_FLAGS  ?=
+FUZZ_TIME   ?= 5s
+export CEPHRISK_CACHE := $(CACHE)
+# Tools that are unpacked rather than installed (scripts/install-deps).
+export PATH := $(PATH):$(CACHE)/tools/usr/bin
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+
+.PHONY: build
+build: build-deps ## build the exporter and scrubplan into build/
+	go build -trimpath -ldflags '$(LDFLAGS)' -o build/ ./cmd/...
+
+.PHONY: build-static
+build-static: ## build the static binary without librados (host role and msa)
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o build/$(BINARY)-static ./cmd/$(BINARY)
+
+.PHONY: build-deps deps roots
+build-deps:
+	@scripts/install-deps build
+deps: ## install what tests and the demo need
+	@scripts/install-deps test
+roots: deps ## make the roots with Ceph 16, 18 and 20 that live tests run in
+	go run ./internal/cephtest/cmd/cephcluster roots
+
+.PHONY: demo
+demo: deps ## run the exporter beside a real Ceph cluster on loopback, until Ctrl-C
+	go run ./internal/cephtest/cmd/demo
+
+.PHONY: test
+test: roots check static test-go fuzz ## everything in short form: what CI runs
+
+.PHONY: check
+check: deps ## formatting, vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	go vet ./...
+	$(GOTOOL) staticcheck ./...
+
+.PHONY: static
+static: ## the static binary builds, and says what it cannot do
+	CGO_ENABLED=0 go vet ./...
+	CGO_ENABLED=0 go build -o /dev/null ./cmd/...
+
+.PHONY: test-go
+test-go: roots ## all Go tests, live ones included, with the race detector
+	go test -race -timeout 60m -p 2 $(TEST_FLAGS) ./...
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZ_TIME
+	scripts/fuzz $(FUZZ_TIME)
+
+.PHONY: test-long
+test-long: roots ## hours: long live runs, soak, the README in a bare root
+	CEPHRISK_LONG=1 go test -race -timeout 12h -p 1 $(TEST_FLAGS) ./...
+	$(MAKE) fuzz FUZZ_TIME=10m
+
+.PHONY: bench
+bench: deps ## figures, as recorded in docs/performance.md
+	go test -run '^$$' -bench . -benchmem -timeout 2h ./...
+
+.PHONY: fmt
+fmt: ## format the sources
+	gofmt -w .
+
+.PHONY: update
+update: ## rewrite goldens and generated documents
+	go test ./collector ./cmd/... -update
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf build
