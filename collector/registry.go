@@ -5,6 +5,7 @@ package collector
 // self metrics, docs/metrics.md and the lint follow from the table.
 func Specs() []Spec {
 	return []Spec{
+		pgSpec(),
 		msaSpec(),
 	}
 }
