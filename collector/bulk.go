@@ -42,7 +42,7 @@ func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) {
 			e.dropped += max(n, 1) - 1
 			continue
 		}
-		e.inBulk[c.Row] = true
+		e.inBulk[c.Row.Name] = true
 		usable = append(usable, expo.Column{Name: c.Row.Name, Help: c.Row.Help, Value: c.Value})
 	}
 	if len(usable) == 0 {
@@ -63,7 +63,7 @@ func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) {
 
 func (e *Emitter) bulkProblem(n int, names []string, labels []BulkLabel, row *Row) error {
 	switch {
-	case e.rows != nil && !e.rows[row]:
+	case !e.declared[row.Name]:
 		return errors.New("row is not in the collector's table")
 	case row.Kind != Gauge:
 		return errors.New("bulk samples for a row that is no gauge")
@@ -71,7 +71,7 @@ func (e *Emitter) bulkProblem(n int, names []string, labels []BulkLabel, row *Ro
 		return fmt.Errorf("%d bulk label values for the labels %q, in a table with labels %q", len(labels), row.Labels, names)
 	case n < 0 || n > math.MaxUint32:
 		return fmt.Errorf("%d bulk rows", n)
-	case e.inBulk[row] || e.families[row] != nil:
+	case e.inBulk[row.Name] || e.families[row.Name] != nil:
 		return errors.New("samples in bulk and others in one row")
 	}
 	return nil

@@ -20,23 +20,24 @@ const maxLabelBytes = 256
 // families, once per poll. Scrapes share the result, so it is never changed
 // afterwards.
 type Emitter struct {
-	families map[*Row]*family
-	rows     map[*Row]bool // rows the collector declared; nil: any
-	inBulk   map[*Row]bool
+	families map[string]*family // by row name
+	declared map[string]bool    // names of the collector's rows
+	inBulk   map[string]bool    // names of rows that were given in bulk
 	bulk     []*expo.Family
 	problems []error
 	dropped  int
 }
 
 type family struct {
+	row     *Row
 	metrics []*dto.Metric
 	seen    map[string]struct{}
 }
 
 func newEmitter(rows []*Row) *Emitter {
-	e := &Emitter{families: make(map[*Row]*family, len(rows)), rows: make(map[*Row]bool, len(rows)), inBulk: map[*Row]bool{}}
+	e := &Emitter{families: make(map[string]*family, len(rows)), declared: make(map[string]bool, len(rows)), inBulk: map[string]bool{}}
 	for _, r := range rows {
-		e.rows[r] = true
+		e.declared[r.Name] = true
 	}
 	return e
 }
@@ -96,11 +97,11 @@ func (e *Emitter) EmitSummary(row *Row, count uint64, sum float64, labels ...str
 }
 
 func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
-	if e.rows != nil && !e.rows[row] {
+	if !e.declared[row.Name] {
 		e.problem(row, labels, fmt.Errorf("row is not in the collector's table"))
 		return
 	}
-	if e.inBulk[row] {
+	if e.inBulk[row.Name] {
 		e.problem(row, labels, fmt.Errorf("samples in bulk and others in one row"))
 		return
 	}
@@ -119,10 +120,10 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 		key.WriteString(l.GetValue())
 		key.WriteByte(0xff) // never in valid UTF-8
 	}
-	f := e.families[row]
+	f := e.families[row.Name]
 	if f == nil {
-		f = &family{seen: make(map[string]struct{})}
-		e.families[row] = f
+		f = &family{row: row, seen: make(map[string]struct{})}
+		e.families[row.Name] = f
 	}
 	if _, twice := f.seen[key.String()]; twice {
 		e.problem(row, labels, fmt.Errorf("a second sample with the same labels"))
@@ -144,11 +145,11 @@ func (e *Emitter) problem(row *Row, labels []string, err error) {
 // in bulk.
 func (e *Emitter) result() []*dto.MetricFamily {
 	out := make([]*dto.MetricFamily, 0, len(e.families))
-	for row, f := range e.families {
+	for name, f := range e.families {
 		out = append(out, &dto.MetricFamily{
-			Name:   proto.String(row.Name),
-			Help:   proto.String(row.Help),
-			Type:   row.Kind.dto().Enum(),
+			Name:   proto.String(name),
+			Help:   proto.String(f.row.Help),
+			Type:   f.row.Kind.dto().Enum(),
 			Metric: f.metrics,
 		})
 	}

@@ -143,7 +143,7 @@ func (p *pgPoller) Poll(ctx context.Context, now time.Time) (Snapshot, error) {
 }
 
 func (p *pgPoller) pollHealth(ctx context.Context) error {
-	h, err := p.client.Health(ctx)
+	h, err := p.client.HealthDetail(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (p *pgPoller) pollFast(ctx context.Context) error {
 // that held when the dump was made, then the dump itself.
 func (p *pgPoller) pollFull(ctx context.Context) error {
 	begin := time.Now()
-	osds, err := p.client.OSDMap(ctx)
+	osds, err := p.client.OSDDump(ctx)
 	if err != nil {
 		p.nextFull = p.deps.Now().Add(p.deps.Interval)
 		return err

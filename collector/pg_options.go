@@ -43,14 +43,14 @@ func (o *pgOptions) poll(ctx context.Context, osds *ceph.OSDMap) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := o.client.MgrMap(ctx)
+	mgr, err := o.client.MgrDump(ctx)
 	if err != nil {
 		return err
 	}
 	if mgr.Active == "" {
 		return errors.New("mon mgr dump: there is no active mgr")
 	}
-	config, err := o.client.ConfigShow(ctx, "mgr."+mgr.Active)
+	config, err := o.client.ConfigShowWithDefaults(ctx, "mgr."+mgr.Active)
 	if err != nil {
 		return err
 	}
@@ -81,13 +81,13 @@ func (o *pgOptions) pollOSDs(ctx context.Context, osds *ceph.OSDMap) error {
 	for i := range min(osdsPerPoll, len(up)) {
 		id := up[(o.next+i)%len(up)]
 		if i == 0 {
-			d, err := o.client.ConfigShow(ctx, osdLabel(id))
+			d, err := o.client.ConfigShowWithDefaults(ctx, osdLabel(id))
 			if err != nil {
 				return err
 			}
 			o.defaults = d
 		}
-		c, err := o.client.ConfigShowSet(ctx, osdLabel(id))
+		c, err := o.client.ConfigShow(ctx, osdLabel(id))
 		if err != nil {
 			// One OSD that the mgr has not heard of yet is no failed poll.
 			delete(o.osd, id)

@@ -136,6 +136,12 @@ func (c *Client) ConfigShowWithDefaults(ctx context.Context, who string) (Config
 	return mgr(ctx, c, command{Prefix: "config show-with-defaults", Who: who}, DecodeConfigShow)
 }
 
+// ConfigShow asks the mgr for the options in effect at one daemon that differ
+// from that daemon's defaults (`config show`).
+func (c *Client) ConfigShow(ctx context.Context, who string) (Config, error) {
+	return mgr(ctx, c, command{Prefix: "config show", Who: who}, DecodeConfigShow)
+}
+
 // MgrDump asks the mon which mgr is active (`mgr dump`).
 func (c *Client) MgrDump(ctx context.Context) (*MgrMap, error) {
 	return mon(ctx, c, command{Prefix: "mgr dump"}, DecodeMgrMap)
