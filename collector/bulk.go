@@ -29,8 +29,9 @@ type BulkColumn struct {
 //
 // Nothing is copied: the functions are called again for every scrape, from
 // several goroutines at once, for as long as the snapshot is served. What they
-// read must not change.
-func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) {
+// read must not change. The result can be given to BulkAgain by a later poll for
+// which nothing of it has changed.
+func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) *Bulk {
 	var usable []expo.Column
 	var names []string
 	for _, c := range columns {
@@ -46,7 +47,7 @@ func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) {
 		usable = append(usable, expo.Column{Name: c.Row.Name, Help: c.Row.Help, Value: c.Value})
 	}
 	if len(usable) == 0 {
-		return
+		return &Bulk{}
 	}
 	var ls []expo.Label
 	for i, name := range names {
@@ -59,6 +60,19 @@ func (e *Emitter) Bulk(n int, labels []BulkLabel, columns ...BulkColumn) {
 		e.dropped += refused.Rows - 1
 	}
 	e.bulk = append(e.bulk, families...)
+	return &Bulk{families: families}
+}
+
+// Bulk is bulk families that were emitted before.
+type Bulk struct{ families []*expo.Family }
+
+// BulkAgain emits what an earlier snapshot of the same collector has emitted.
+// Compressed forms that scrapes have asked for since are there already.
+func (e *Emitter) BulkAgain(b *Bulk) {
+	for _, f := range b.families {
+		e.inBulk[f.Name()] = true
+	}
+	e.bulk = append(e.bulk, b.families...)
 }
 
 func (e *Emitter) bulkProblem(n int, names []string, labels []BulkLabel, row *Row) error {
@@ -103,7 +117,7 @@ func expandBulk(bulk []*expo.Family) []*dto.MetricFamily {
 func warmBulk(now []*expo.Family, before []*expo.Family) {
 	for _, f := range now {
 		for _, b := range before {
-			if b.Name() == f.Name() {
+			if b.Name() == f.Name() && b != f {
 				f.Warm(b)
 			}
 		}

@@ -83,6 +83,7 @@ type pgFull struct {
 	summary map[int32]*scrub.PoolSummary
 	chosen  []int32 // PGs with series of their own
 	dropped int
+	bulk    *Bulk // the per-PG rows once they have been emitted
 }
 
 // pgHealth is Ceph's own word.

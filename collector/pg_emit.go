@@ -2,6 +2,7 @@ package collector
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -124,25 +125,40 @@ func horizonLabel(h time.Duration) string {
 	return strconv.Itoa(int(h/(24*time.Hour))) + "d"
 }
 
+// emitSeries emits the per-PG rows in bulk, once per dump: the polls in between
+// reuse them.
 func (s *pgSnapshot) emitSeries(e *Emitter) {
-	t := s.table
-	for _, i := range s.full.chosen {
-		pg := &s.full.table.PGs[i]
-		id, pool := pg.ID.String(), poolLabel(pg.ID.Pool)
-		if age, ok := scrub.Age(pg, scrub.Deep, s.full.at); ok {
-			e.Emit(t.deepAge, age, id, pool)
-		}
-		if !s.timestamps {
-			continue
-		}
-		if pg.LastDeepScrub.Dated() {
-			e.Emit(t.deepStamp, pg.LastDeepScrub.Seconds(), id, pool)
-		}
-		if pg.LastScrub.Dated() {
-			e.Emit(t.scrubStamp, pg.LastScrub.Seconds(), id, pool)
-		}
+	e.Emit(s.table.seriesDropped, float64(s.full.dropped))
+	if s.full.bulk != nil {
+		e.BulkAgain(s.full.bulk)
+		return
 	}
-	e.Emit(t.seriesDropped, float64(s.full.dropped))
+	chosen, pgs := s.full.chosen, s.full.table.PGs
+	now := s.full.at
+	labels := []BulkLabel{
+		func(b []byte, i int) []byte { return append(b, pgs[chosen[i]].ID.String()...) },
+		func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(pgs[chosen[i]].ID.Pool), 10) },
+	}
+	columns := []BulkColumn{{s.table.deepAge, func(i int) float64 {
+		if age, ok := scrub.Age(&pgs[chosen[i]], scrub.Deep, now); ok {
+			return age
+		}
+		return math.NaN()
+	}}}
+	if s.timestamps {
+		columns = append(columns,
+			BulkColumn{s.table.deepStamp, func(i int) float64 { return instant(pgs[chosen[i]].LastDeepScrub) }},
+			BulkColumn{s.table.scrubStamp, func(i int) float64 { return instant(pgs[chosen[i]].LastScrub) }})
+	}
+	s.full.bulk = e.Bulk(len(chosen), labels, columns...)
+}
+
+// instant returns the stamp in seconds, NaN where there is no date.
+func instant(s ceph.Stamp) float64 {
+	if !s.Dated() {
+		return math.NaN()
+	}
+	return s.Seconds()
 }
 
 func (s *pgSnapshot) emitRunning(e *Emitter) {

@@ -88,9 +88,9 @@ func (a *application) handler() (http.Handler, error) {
 // metrics serves what the last polls left. It asks neither Ceph nor a device.
 func (a *application) metrics() http.Handler {
 	return collector.NewHandler(a.set, a.others, collector.HandlerOpts{
-		ErrorLog:   errorLog{a},
-		Registry:   a.registry,
 		MaxScrapes: a.cfg.maxScrapes,
+		Registry:   a.registry,
+		ErrorLog:   errorLog{a},
 	})
 }
 
