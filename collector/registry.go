@@ -7,5 +7,6 @@ func Specs() []Spec {
 	return []Spec{
 		pgSpec(),
 		msaSpec(),
+		rgwSpec(),
 	}
 }

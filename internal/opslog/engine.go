@@ -55,6 +55,7 @@ type Snapshot struct {
 	Follow  FollowStats
 	Files   map[string]FileStatus // by daemon
 	Streams StreamStats
+	Connections int // senders there are right now
 }
 
 // checkpoint is the one record that is saved.
@@ -84,6 +85,10 @@ type Engine struct {
 	forgot    time.Time
 	waiting   []chan<- error
 
+	slots       limiter
+	refused     atomic.Uint64 // becomes StreamStats.Refused
+	connections atomic.Int64
+
 	mu      sync.Mutex
 	readErr error // of the last look at the files
 	saveErr error
@@ -97,7 +102,7 @@ func NewEngine(cfg Config) (*Engine, error) {
 	if cfg.Checkpoint <= 0 {
 		cfg.Checkpoint = 5 * time.Second
 	}
-	e := &Engine{cfg: cfg, counter: NewCounter(cfg.Counter), seen: newRing(recentIDs), input: make(chan chunk), done: make(chan struct{})}
+	e := &Engine{cfg: cfg, counter: NewCounter(cfg.Counter), seen: newRing(recentIDs), input: make(chan chunk), done: make(chan struct{}), slots: make(limiter, maxStreams)}
 	data, err := cfg.Store.Load()
 	if err != nil {
 		return nil, err
@@ -130,6 +135,7 @@ func (e *Engine) restore(data []byte, cp *checkpoint) error {
 		e.seen.add(i)
 	}
 	e.streams, e.caughtUp = cp.Streams, cp.CaughtUp
+	e.refused.Store(cp.Streams.Refused)
 	return e.counter.restore(cp.Books)
 }
 
@@ -274,6 +280,7 @@ func (e *Engine) readFiles(now time.Time) (upTo time.Time, atEnd bool) {
 func (e *Engine) Save() error {
 	now := e.cfg.Now()
 	e.saved = now
+	e.streams.Refused = e.refused.Load()
 	data, err := json.Marshal(checkpoint{
 		Books: e.counter.books(), Follow: e.follower.State(), Streams: e.streams,
 		Seen: packIDs(e.seen.oldestFirst()), CaughtUp: e.caughtUp,
@@ -300,7 +307,10 @@ func (e *Engine) release(err error) {
 }
 
 func (e *Engine) publish(now time.Time) {
-	s := &Snapshot{At: now, Follow: e.follower.stats, Files: e.follower.Status(), Streams: e.streams}
+	s := &Snapshot{
+		At: now, Follow: e.follower.stats, Files: e.follower.Status(), Streams: e.streams,
+		Connections: int(e.connections.Load()),
+	}
 	if e.caughtUp {
 		s.Counts = e.counter.Counts(now, e.cfg.View)
 	}
@@ -313,6 +323,7 @@ type StreamStats struct {
 	Foreign    uint64     `json:"foreign"`    // JSON objects that are no records
 	Duplicates uint64     `json:"duplicates"` // records that had been sent before
 	Unnamed    uint64     `json:"unnamed"`    // records of a gateway that was not named
+	Refused    uint64     `json:"refused"`    // connections and requests turned away
 }
 
 // A Stream is one connection or request body: bytes that make records.
@@ -359,6 +370,11 @@ func (s *Stream) End(ctx context.Context) error {
 	}
 }
 
+// finish says that the stream has ended, and waits for nothing.
+func (s *Stream) finish(ctx context.Context) error {
+	return s.submit(ctx, chunk{stream: s, end: true})
+}
+
 func (s *Stream) submit(ctx context.Context, c chunk) error {
 	taken := make(chan struct{})
 	c.taken = taken
@@ -389,6 +405,7 @@ func (e *Engine) take(c chunk) {
 	}
 	now, told := s.framer.Stats(), s.told
 	e.streams.Frames.add(FrameStats{now.JunkBytes - told.JunkBytes, now.JunkRuns - told.JunkRuns, now.Oversized - told.Oversized})
+	e.dirty = e.dirty || now != told
 	s.told = now
 	if c.ack != nil {
 		e.waiting = append(e.waiting, c.ack)

@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// nativeSchema is the resolution of native histograms: 2^(1/4) between bounds,
+// NativeSchema is the resolution of native histograms: 2^(1/4) between bounds,
 // some 19 %. See Prometheus's "native histograms" specification.
-const nativeSchema = 2
+const NativeSchema = 2
 
 // A Histogram counts values at classic bounds and, sparsely, at native ones.
 // It never loses a count, so what it exposes never falls.
@@ -74,7 +74,7 @@ func (h *Histogram) clone() *Histogram {
 func nativeIndex(v float64) int32 {
 	frac, exp := math.Frexp(v) // v = frac * 2^exp, 0.5 <= frac < 1
 	// 0.5 * 2^(k/4), the bounds within the octave.
-	bounds := [1 << nativeSchema]float64{0.5, 0.5946035575013605, 0.7071067811865475, 0.8408964152537144}
+	bounds := [1 << NativeSchema]float64{0.5, 0.5946035575013605, 0.7071067811865475, 0.8408964152537144}
 	index := int32(exp-1) * int32(len(bounds))
 	for _, bound := range bounds {
 		if frac <= bound {
