@@ -51,10 +51,10 @@ type Snapshot struct {
 	At time.Time
 	// Counts is nil until the logs that were there at the very first start have
 	// been read: their requests are history, not load.
-	Counts  *Counts
-	Follow  FollowStats
-	Files   map[string]FileStatus // by daemon
-	Streams StreamStats
+	Counts      *Counts
+	Follow      FollowStats
+	Files       map[string]FileStatus // by daemon
+	Streams     StreamStats
 	Connections int // senders there are right now
 }
 
