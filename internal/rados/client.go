@@ -1,6 +1,7 @@
 package rados
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,7 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 }
 
 func (c *Client) askMon(ctx context.Context, command []byte) ([]byte, error) {
+	command = bytes.Clone(command) // a call left behind may outlive the caller's buffer
 	a, err := c.w.do(ctx, toMon, func(conn conn) answer { return conn.mon(command) })
 	if err == nil {
 		return a.data, nil
@@ -115,6 +117,7 @@ func (c *Client) askMon(ctx context.Context, command []byte) ([]byte, error) {
 
 func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []byte) answer) (answer, error) {
 	op := opName(toMgr, command)
+	command = bytes.Clone(command)
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 
@@ -131,7 +134,7 @@ func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []by
 	if err == nil {
 		return a, nil
 	}
-	if errors.Is(err, errNoAnswer) && ctx.Err() == nil {
+	if errors.Is(err, errNoAnswer) {
 		err = c.explain(ctx, err)
 	}
 	return answer{}, asError(op, err)

@@ -116,9 +116,13 @@ func commandError(cfg Config, errno syscall.Errno, text string) error {
 	return &Error{Cause: cause}
 }
 
-// broken tells whether a connection is of no more use after this error.
+// broken tells whether a connection is of no more use after this error. One
+// that was refused something is among them: capabilities are those of the time
+// when it was made, and may have been granted since.
 func broken(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ESHUTDOWN, syscall.ENOTCONN, syscall.ETIMEDOUT} {
+	for _, errno := range []syscall.Errno{
+		syscall.ESHUTDOWN, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EACCES, syscall.EPERM,
+	} {
 		if errors.Is(err, errno) {
 			return true
 		}

@@ -23,6 +23,7 @@ type fakeCluster struct {
 
 	dials, shutdowns atomic.Int64 // returned
 	lent, freed      atomic.Int64 // buffers of mgrInPlace
+	conns            []*fakeConn
 	sentMgr          atomic.Int64
 	now, most        atomic.Int64 // calls inside
 }
@@ -30,6 +31,7 @@ type fakeCluster struct {
 type fakeConn struct {
 	cluster *fakeCluster
 	down    atomic.Bool
+	calls   atomic.Int64 // that began on it
 }
 
 func (f *fakeCluster) set(change func()) {
@@ -63,7 +65,9 @@ func (f *fakeCluster) dial(Config) (conn, error) {
 		return nil, f.dialErr
 	}
 	f.dials.Add(1)
-	return &fakeConn{cluster: f}, nil
+	c := &fakeConn{cluster: f}
+	f.conns = append(f.conns, c)
+	return c, nil
 }
 
 func (c *fakeConn) checkUp() {
@@ -74,6 +78,7 @@ func (c *fakeConn) checkUp() {
 
 func (c *fakeConn) mon(command []byte) answer {
 	c.checkUp()
+	c.calls.Add(1)
 	f := c.cluster
 	f.wait(func() chan struct{} { return f.holdMon })
 	c.checkUp()
@@ -93,6 +98,7 @@ func (c *fakeConn) mon(command []byte) answer {
 
 func (c *fakeConn) mgr(command []byte) answer {
 	c.checkUp()
+	c.calls.Add(1)
 	f := c.cluster
 	f.sentMgr.Add(1)
 	f.wait(func() chan struct{} { return f.holdMgr })

@@ -156,6 +156,15 @@ func liveErrors(t *testing.T, c live) {
 	}
 	p.neverSaid(c.key)
 	p.neverSaid(otherKey)
+
+	cfg := c.config()
+	cfg.ID, cfg.Keyring = "mononly", monOnly
+	p.do(request{Op: "open", Config: &cfg})
+	p.mgr(0).want(t, "before the capability was granted", "caps")
+	_, err := c.Ceph(t.Context(), "auth", "caps", "client.mononly", "mon", "allow r", "mgr", "allow r")
+	must(t, err)
+	p.mgr(0).want(t, "the capability was granted")
+	p.do(request{Op: "close"}).want(t, "close")
 }
 
 // liveInPlace compares both ways to take an answer of some megabytes, which

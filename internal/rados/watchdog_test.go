@@ -312,6 +312,75 @@ func TestCallersChooseTheirLimit(t *testing.T) {
 	})
 }
 
+func TestAnswerAtTheVeryMomentOfTheLimitIsTakenOrFreed(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
+		outcomes := map[bool]int{}
+		for range 100 {
+			hold := make(chan struct{})
+			f.set(func() { f.holdMgr = hold })
+			time.AfterFunc(8*time.Second, func() { close(hold) })
+			used := 0
+			err := c.MgrCommandInPlace(bg, []byte("a"), func(a []byte) error {
+				used++
+				wantAnswer(t, "mgr:a")(a, nil)
+				return nil
+			})
+			if (err == nil) != (used == 1) {
+				t.Errorf("used %d times, error %v", used, err)
+			}
+			outcomes[err == nil]++
+			synctest.Wait()
+			if s := c.Stats(); s.Inside != 0 || s.Stuck != 0 {
+				t.Fatalf("%+v", s)
+			}
+		}
+		t.Logf("answers taken: %d, given up: %d", outcomes[true], outcomes[false])
+	})
+}
+
+func TestCallersWhoWaitedForAPlaceShareANewConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
+		wantAnswer(t, "mon:a")(c.MonCommand(bg, []byte("a")))
+		hold := make(chan struct{})
+		f.set(func() { f.holdMon = hold })
+		ask := func(limit time.Duration) (err error) {
+			_, err = c.MonCommand(ceph.WithCallLimit(bg, limit), []byte("a"))
+			return err
+		}
+		var callers sync.WaitGroup
+		for range 7 {
+			callers.Go(func() {
+				if err := ask(time.Minute); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		callers.Go(func() { wantKind(t, ask(5*time.Second), ErrNoQuorum) })
+		synctest.Wait()
+		// All places are taken: one waits with the old connection in its
+		// hands, two come when it has been given up.
+		later := func() {
+			if err := ask(time.Minute); err != nil {
+				t.Error(err)
+			}
+		}
+		callers.Go(later)
+		time.Sleep(6 * time.Second)
+		callers.Go(later)
+		callers.Go(later)
+		synctest.Wait()
+		f.set(func() { f.holdMon = nil })
+		close(hold)
+		callers.Wait()
+		if s := c.Stats(); s.Connects != 2 || s.MonCalls != 12 || s.Abandoned != 1 {
+			t.Errorf("%+v", s)
+		}
+		if first, second := f.conns[0].calls.Load(), f.conns[1].calls.Load(); first != 9 || second != 3 {
+			t.Errorf("%d calls began on the first connection, %d on the second", first, second)
+		}
+	})
+}
+
 func TestCloseEndsCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeCluster{}
