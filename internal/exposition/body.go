@@ -177,7 +177,7 @@ func (b *Body) gzip() error {
 func (b *Body) zstd() error {
 	s := b.s
 	if s.zstd == nil {
-		zw, err := zstd.NewWriter(nil, zstdOptions()...)
+		zw, err := newZstd()
 		if err != nil {
 			return err
 		}

@@ -294,3 +294,31 @@ func FuzzValueEqualsExpfmt(f *testing.F) {
 		}
 	})
 }
+
+func TestNaturalOrderIsTotal(t *testing.T) {
+	ascending := []string{"", ".", "1", "1.0", "1.9", "1.a", "1.f", "1.10", "1.ff", "1.100", "2.0", "9.ffff", "10.0", "osd.2", "osd.10"}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			if got := naturalLess([]byte(a), []byte(b)); got != (i < j) {
+				t.Errorf("%q before %q: %v", a, b, got)
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	key := func() []byte {
+		b := make([]byte, rng.IntN(5))
+		for i := range b {
+			b[i] = "01a.\xff"[rng.IntN(5)]
+		}
+		return b
+	}
+	for range 200_000 {
+		a, b, c := key(), key(), key()
+		if naturalLess(a, b) && naturalLess(b, c) && !naturalLess(a, c) {
+			t.Fatalf("%q, %q, %q do not ascend", a, b, c)
+		}
+		if ab, ba := naturalLess(a, b), naturalLess(b, a); ab && ba || !ab && !ba && !bytes.Equal(a, b) {
+			t.Fatalf("%q and %q: %v, %v", a, b, ab, ba)
+		}
+	}
+}

@@ -118,11 +118,15 @@ func (f *Family) ask(format Format, e Encoding) *packed {
 	return f.pack(format, e)
 }
 
+// bytesPerSample is about what a sample takes in a compressed form.
+const bytesPerSample = 8
+
 // pack returns a compressed form, which it makes at the first call.
 func (f *Family) pack(format Format, e Encoding) *packed {
 	p := &f.packed[format][e]
 	p.once.Do(func() {
 		var out bytes.Buffer
+		out.Grow(f.samples * bytesPerSample)
 		if e == Gzip {
 			p.err = f.deflate(&out, format, p)
 		} else {
@@ -152,22 +156,48 @@ func (f *Family) deflate(w io.Writer, format Format, p *packed) error {
 	return fw.Flush()
 }
 
-// zstd writes the family as one zstd frame. Frames can be joined.
-func (f *Family) zstd(w io.Writer, format Format) error {
-	zw, err := zstd.NewWriter(w, zstdOptions()...)
+// zstdChunk is how much goes into one zstd frame: small enough for the caches,
+// large enough that a frame's tables do not matter.
+const zstdChunk = 128 << 10
+
+// zstd writes the family as zstd frames, which can be joined.
+func (f *Family) zstd(w *bytes.Buffer, format Format) error {
+	zw, err := newZstd()
 	if err != nil {
 		return err
 	}
-	if _, err := f.render(zw, format, make([]byte, 0, chunk)); err != nil {
+	frames := &zstdFrames{enc: zw, out: w}
+	if _, err := f.render(frames, format, make([]byte, 0, chunk)); err != nil {
 		return err
 	}
+	frames.flush()
 	return zw.Close()
 }
 
-// zstdOptions keep the window below the 8 MiB that RFC 9659 allows on the web,
-// and start no goroutines.
-func zstdOptions() []zstd.EOption {
-	return []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1 << 20)}
+// newZstd returns an encoder for EncodeAll that starts no goroutines.
+func newZstd() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(zstdChunk), zstd.WithEncoderCRC(false))
+}
+
+// zstdFrames compresses what is written to it in frames of its own.
+type zstdFrames struct {
+	enc *zstd.Encoder
+	out *bytes.Buffer
+	buf []byte
+}
+
+func (z *zstdFrames) Write(b []byte) (int, error) {
+	z.buf = append(z.buf, b...)
+	if len(z.buf) >= zstdChunk-chunk {
+		z.flush()
+	}
+	return len(b), nil
+}
+
+func (z *zstdFrames) flush() {
+	z.out.Write(z.enc.EncodeAll(z.buf, z.out.AvailableBuffer()))
+	z.buf = z.buf[:0]
 }
 
 // counter counts and sums up what goes through it.

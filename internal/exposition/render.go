@@ -110,21 +110,30 @@ func appendValue(b []byte, v float64, format Format) []byte {
 		b = append(b, '-')
 		n = -n
 	}
+	// Digits from the right, two at a time.
+	var d [20]byte
+	at := len(d)
+	u := uint64(n)
+	for u >= 100 {
+		at -= 2
+		copy(d[at:], digitPairs[u%100*2:][:2])
+		u /= 100
+	}
+	if u >= 10 {
+		at -= 2
+		copy(d[at:], digitPairs[u*2:][:2])
+	} else {
+		at--
+		d[at] = byte('0' + u)
+	}
 	if n < 1e6 {
-		b = strconv.AppendInt(b, n, 10)
+		b = append(b, d[at:]...)
 		if format == OpenMetrics {
 			b = append(b, ".0"...)
 		}
 		return b
 	}
 	// 1234567 is written 1.234567e+06.
-	var d [20]byte
-	at := len(d)
-	for n > 0 {
-		at--
-		d[at] = byte('0' + n%10)
-		n /= 10
-	}
 	exp := len(d) - at - 1
 	end := len(d)
 	for d[end-1] == '0' {
@@ -136,6 +145,8 @@ func appendValue(b []byte, v float64, format Format) []byte {
 	}
 	return append(b, 'e', '+', byte('0'+exp/10), byte('0'+exp%10))
 }
+
+const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 func appendFloat(b []byte, v float64) []byte {
 	switch {

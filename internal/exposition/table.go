@@ -10,7 +10,6 @@ package exposition
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -92,16 +91,18 @@ func NewFamilies(n int, labels []Label, columns []Column) ([]*Family, error) {
 	return families, nil
 }
 
-// check leaves out rows that would make the output invalid. Rows are told apart
-// by a hash of 64 bits; only where two agree are the values themselves compared.
+// check leaves out rows that would make the output invalid. Rows in ascending
+// natural order, which is how a snapshot has them, are told apart at a glance;
+// any other order takes a set of all keys.
 func (t *table) check() *Refused {
-	seen := newHashSet(t.n)
-	var key []byte
+	var key, last []byte
 	for i := range t.n {
 		var ok bool
-		if key, ok = t.key(key[:0], i); !ok || !seen.add(maphash.Bytes(seen.seed, key)) {
+		key, ok = t.key(key[:0], i)
+		if !ok || i > 0 && !naturalLess(last, key) {
 			return t.checkExactly()
 		}
+		key, last = last, key
 	}
 	return nil
 }
@@ -161,36 +162,31 @@ func plain(b []byte) bool {
 	return true
 }
 
-// hashSet is a set of hashes in open addressing: 8 bytes and one probe or two
-// each, where a map would need five times that.
-type hashSet struct {
-	seed  maphash.Seed
-	slots []uint64
-	mask  uint64
+// naturalLess orders keys by their words, runs of letters and digits: a shorter
+// word comes first, then by bytes. So 1.ff precedes 1.100, and 9.0 precedes 10.0.
+func naturalLess(a, b []byte) bool {
+	n := min(len(a), len(b))
+	i := 0
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	// The word of the first difference starts at the same place in both.
+	wa, wb := wordEnd(a, i), wordEnd(b, i)
+	switch {
+	case wa != wb:
+		return wa < wb
+	case i == n:
+		return len(a) < len(b)
+	}
+	return a[i] < b[i]
 }
 
-func newHashSet(n int) *hashSet {
-	size := 16
-	for size < n*3/2 {
-		size *= 2
+// wordEnd returns where the word that goes on at i ends.
+func wordEnd(b []byte, i int) int {
+	for i < len(b) && (b[i]-'0' < 10 || b[i]|0x20-'a' < 26) {
+		i++
 	}
-	return &hashSet{seed: maphash.MakeSeed(), slots: make([]uint64, size), mask: uint64(size - 1)}
-}
-
-// add reports whether h was not there yet.
-func (s *hashSet) add(h uint64) bool {
-	if h == 0 {
-		h = 1 // 0 marks a free slot
-	}
-	for at := h & s.mask; ; at = (at + 1) & s.mask {
-		switch s.slots[at] {
-		case 0:
-			s.slots[at] = h
-			return true
-		case h:
-			return false
-		}
-	}
+	return i
 }
 
 // countSamples counts the rows that have a value.
