@@ -1,12 +1,10 @@
 package collector
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -128,7 +126,3 @@ func BenchmarkExposition(b *testing.B) {
 	}
 }
 
-var (
-	_ = io.Discard
-	_ = strconv.Itoa
-)

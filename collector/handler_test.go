@@ -21,6 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	_ "github.com/prometheus/client_golang/prometheus/promhttp/zstd" // so that promhttp offers zstd, too
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 )
 
 // bulkPoller is a collector with bulk rows: n series in each of three families
@@ -72,11 +74,13 @@ func (s bulkSnapshot) Emit(e *Emitter) {
 
 // bulkPGID counts from 1.8000, so that the order of the PGs is that of their
 // names, too: what goes through the registry is sorted by name.
-func bulkPGID(b []byte, i int) []byte {
-	return strconv.AppendInt(append(strconv.AppendInt(b, int64(i>>15+1), 10), '.'), int64(i&0x7fff|0x8000), 16)
-}
+func bulkPGID(b []byte, i int) []byte { return bulkID(i).Append(b) }
 
-func bulkPool(b []byte, i int) []byte { return strconv.AppendInt(b, int64(i>>15+1), 10) }
+func bulkPool(b []byte, i int) []byte { return bulkID(i).AppendPool(b) }
+
+func bulkID(i int) ceph.PGID {
+	return ceph.PGID{Pool: int32(i>>15 + 1), Seed: uint32(i&0x7fff | 0x8000)}
+}
 
 // bulkSet is a set with that collector, whose clock stands still.
 func bulkSet(t testing.TB, p *bulkPoller) *Set {

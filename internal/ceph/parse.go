@@ -5,12 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
 // String returns the id as Ceph prints it: "1.2f".
-func (id PGID) String() string {
-	return strconv.Itoa(int(id.Pool)) + "." + strconv.FormatUint(uint64(id.Seed), 16)
+func (id PGID) String() string { return string(id.Append(nil)) }
+
+// Append appends the id as String returns it: what per-PG series are labeled
+// with, some hundred thousand times per poll.
+func (id PGID) Append(b []byte) []byte {
+	b = append(id.AppendPool(b), '.')
+	digits := max(1, (bits.Len32(id.Seed)+3)/4)
+	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[id.Seed>>shift&15])
+	}
+	return b
+}
+
+// AppendPool appends the pool's id.
+func (id PGID) AppendPool(b []byte) []byte {
+	if id.Pool >= 0 && id.Pool < 10 {
+		return append(b, byte('0'+id.Pool))
+	}
+	return strconv.AppendInt(b, int64(id.Pool), 10)
 }
 
 // ParsePGID reads an id as String writes it.

@@ -445,3 +445,15 @@ func TestDecodingCostsNoAllocationPerPGAndFewBytes(t *testing.T) {
 	runtime.KeepAlive(table)
 	runtime.KeepAlive(data)
 }
+
+func TestPGIDsArePrintedAsCephDoes(t *testing.T) {
+	for pool := range int32(200) {
+		for seed := uint32(1); seed != 0; seed <<= 1 {
+			for _, id := range []PGID{{pool, seed - 1}, {pool, seed}, {pool << 20, seed}} {
+				if got, want := id.String(), fmt.Sprintf("%d.%x", id.Pool, id.Seed); got != want {
+					t.Fatalf("%q, want %q", got, want)
+				}
+			}
+		}
+	}
+}

@@ -196,21 +196,37 @@ func (f *Family) appendMessageHead(b []byte) []byte {
 // before the first is written.
 func (f *Family) metricsSize() int {
 	f.sizeOnce.Do(func() {
-		var scratch []byte
-		for k := range f.table.rows() {
-			i := f.table.row(k)
-			if math.IsNaN(f.column.Value(i)) {
-				continue
-			}
-			size := gaugeSize
-			for j := range f.table.labels {
-				scratch = f.table.labels[j].Append(scratch[:0], i)
-				size += fieldSize(fieldSize(len(f.table.labels[j].Name)) + fieldSize(len(scratch)))
-			}
-			f.size += fieldSize(size)
+		if f.samples == f.table.rows() {
+			f.size = f.table.fullSize()
+			return
 		}
+		f.size = f.table.metricsSize(func(i int) bool { return !math.IsNaN(f.column.Value(i)) })
 	})
 	return f.size
+}
+
+// fullSize is the size of the metrics of a family with a sample in every row.
+func (t *table) fullSize() int {
+	t.sizeOnce.Do(func() { t.size = t.metricsSize(func(int) bool { return true }) })
+	return t.size
+}
+
+func (t *table) metricsSize(with func(i int) bool) int {
+	total := 0
+	var scratch []byte
+	for k := range t.rows() {
+		i := t.row(k)
+		if !with(i) {
+			continue
+		}
+		size := gaugeSize
+		for j := range t.labels {
+			scratch = t.labels[j].Append(scratch[:0], i)
+			size += fieldSize(fieldSize(len(t.labels[j].Name)) + fieldSize(len(scratch)))
+		}
+		total += fieldSize(size)
+	}
+	return total
 }
 
 // appendMetric writes one sample as a message. Lengths that come before what

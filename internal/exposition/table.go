@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Label is a label of a table, with its value in each row.
@@ -49,6 +50,9 @@ type table struct {
 	labels []Label  // in name order
 	n      int      // rows
 	keep   []uint32 // indices of the rows to render; nil: all of them
+
+	sizeOnce sync.Once
+	size     int // see fullSize
 }
 
 // rows returns how many rows are rendered.
