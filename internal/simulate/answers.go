@@ -15,7 +15,7 @@ func (c *Cluster) fsid() string {
 }
 
 func (c *Cluster) fsidAnswer(*command) ([]byte, error) {
-	return fmt.Appendf(nil, "\n{\"fsid\":%q}", c.fsid()), nil
+	return fmt.Appendf(nil, "{\"fsid\":%q}", c.fsid()), nil
 }
 
 func (c *Cluster) version(*command) ([]byte, error) {
@@ -50,7 +50,7 @@ const mgrName = "a"
 
 func (c *Cluster) mgrDump(*command) ([]byte, error) {
 	r := c.release
-	b := fmt.Appendf(nil, "\n"+`{"epoch":57,`)
+	b := fmt.Appendf(nil, `{"epoch":57,`)
 	if r.number >= 20 {
 		b = append(b, `"flags":0,`...)
 	}
@@ -66,13 +66,13 @@ func (c *Cluster) mgrDump(*command) ([]byte, error) {
 }
 
 func (c *Cluster) mgrMetadata(*command) ([]byte, error) {
-	return fmt.Appendf(nil, "\n"+`[{"name":%q,"addr":"10.20.0.0","arch":"x86_64","ceph_release":%q,"ceph_version":%q,"ceph_version_short":%q,"hostname":"host-000"}]`,
+	return fmt.Appendf(nil, `[{"name":%q,"addr":"10.20.0.0","arch":"x86_64","ceph_release":%q,"ceph_version":%q,"ceph_version_short":%q,"hostname":"host-000"}]`,
 		mgrName, c.release.name, c.release.banner(), c.release.version), nil
 }
 
 // configDump answers with the one option that is set.
 func (c *Cluster) configDump(*command) ([]byte, error) {
-	return []byte("\n" + `[{"section":"global","name":"mon_max_pg_per_osd","value":"600","level":"advanced","can_update_at_runtime":true,"mask":""}]`), nil
+	return []byte(`[{"section":"global","name":"mon_max_pg_per_osd","value":"600","level":"advanced","can_update_at_runtime":true,"mask":""}]`), nil
 }
 
 // configShow answers with the defaults of a daemon.
@@ -84,26 +84,21 @@ func (c *Cluster) configShow(cmd *command) ([]byte, error) {
 		return nil, fmt.Errorf("who %q: no config state for daemon", cmd.Who)
 	}
 	type entry struct {
-		Name      string   `json:"name"`
-		Value     string   `json:"value"`
-		Source    string   `json:"source"`
-		Overrides []string `json:"overrides"`
-		Ignores   []string `json:"ignores"`
+		Name   string `json:"name"`
+		Value  string `json:"value"`
+		Source string `json:"source"`
 	}
-	var entries []entry
+	entries := []entry{{"mon_max_pg_per_osd", "600", "mon"}}
 	for _, o := range c.release.options() {
 		if cmd.Key != "" && o.name == cmd.Key {
 			return []byte(o.value + "\n"), nil
 		}
 		if cmd.Prefix == "config show-with-defaults" {
-			entries = append(entries, entry{Name: o.name, Value: o.value, Source: "default", Overrides: []string{}, Ignores: []string{}})
+			entries = append(entries, entry{o.name, o.value, "default"})
 		}
 	}
 	if cmd.Key != "" {
 		return nil, fmt.Errorf("key %q: not simulated", cmd.Key)
-	}
-	if entries == nil {
-		entries = []entry{{Name: "mon_max_pg_per_osd", Value: "600", Source: "mon", Overrides: []string{}, Ignores: []string{}}}
 	}
 	return json.Marshal(entries)
 }

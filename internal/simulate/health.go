@@ -20,8 +20,8 @@ type healthCheck struct {
 		Message string `json:"message"`
 		Count   int    `json:"count"`
 	} `json:"summary"`
-	Detail []healthDetail `json:"detail,omitempty"`
-	Muted  bool           `json:"muted"`
+	Detail *[]healthDetail `json:"detail,omitempty"`
+	Muted  bool            `json:"muted"`
 }
 
 // health answers with the checks that the PGs raise, by the rule of
@@ -42,7 +42,7 @@ func (c *Cluster) health(cmd *command) ([]byte, error) {
 		k := healthCheck{Severity: severity}
 		k.Summary.Message, k.Summary.Count = message, count
 		if cmd.Detail == "detail" {
-			k.Detail = detail
+			k.Detail = &detail
 		}
 		answer.Checks[name] = k
 		if answer.Status != "HEALTH_ERR" {

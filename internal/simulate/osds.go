@@ -25,7 +25,7 @@ func (c *Cluster) osdDump(*command) ([]byte, error) {
 	if s := c.flagNames(); s != "" {
 		flags = s + "," + flags
 	}
-	b := fmt.Appendf(make([]byte, 0, 2000*len(c.osds)), "\n"+`{"epoch":9120,"fsid":%q,"created":%q,"modified":%q,"last_up_change":%q,"last_in_change":%q,`+
+	b := fmt.Appendf(make([]byte, 0, 2000*len(c.osds)), `{"epoch":9120,"fsid":%q,"created":%q,"modified":%q,"last_up_change":%q,"last_in_change":%q,`+
 		`"flags":%q,"flags_num":%d,"flags_set":[%s],"crush_version":31,"full_ratio":0.95,"backfillfull_ratio":0.9,"nearfull_ratio":0.85,`+
 		`"cluster_snapshot":"","pool_max":%d,"max_osd":%d,"require_min_compat_client":"luminous","min_compat_client":"jewel","require_osd_release":%q,`,
 		c.fsid(), stampText(c.start-400*day), stampText(c.start-day), stampText(c.start-9*day), stampText(c.start-40*day),
@@ -63,10 +63,7 @@ func (c *Cluster) appendMapTail(b []byte) []byte {
 	if c.release.number >= 18 {
 		b = append(b, `,"pg_upmap_primaries":[]`...)
 	}
-	b = append(b, `,"pg_temp":[],"primary_temp":[],"blocklist":{}`...)
-	if c.release.number >= 17 {
-		b = append(b, `,"range_blocklist":{}`...)
-	}
+	b = append(b, `,"pg_temp":[],"primary_temp":[],"blocklist":{},"range_blocklist":{}`...)
 	b = append(b, `,"erasure_code_profiles":{`...)
 	first := true
 	for i := range c.pools {
@@ -106,8 +103,12 @@ func (c *Cluster) appendPool(b []byte, p *pool) []byte {
 		`"cache_target_dirty_ratio_micro":400000,"cache_target_dirty_high_ratio_micro":600000,"cache_target_full_ratio_micro":800000,`+
 		`"cache_min_flush_age":0,"cache_min_evict_age":0,"erasure_code_profile":%q,"hit_set_params":{"type":"none"},"hit_set_period":0,"hit_set_count":0,`+
 		`"use_gmt_hitset":true,"min_read_recency_for_promote":0,"min_write_recency_for_promote":0,"hit_set_grade_decay_rate":0,"hit_set_search_last_n":0,`+
-		`"grade_table":[],"stripe_width":%d,"expected_num_objects":0,"fast_read":false,"options":{`,
+		`"grade_table":[],"stripe_width":%d,"expected_num_objects":0,"fast_read":false,`,
 		p.pgs, p.pgs, p.pgs, p.pgs, p.pgs, profile, stripe)
+	if r.number >= 20 {
+		b = append(b, `"nonprimary_shards":"{}",`...)
+	}
+	b = append(b, `"options":{`...)
 	for i, o := range p.options {
 		if i > 0 {
 			b = append(b, ',')
@@ -116,7 +117,11 @@ func (c *Cluster) appendPool(b []byte, p *pool) []byte {
 	}
 	b = fmt.Appendf(b, `},"application_metadata":{%q:{}}`, p.app)
 	if r.number >= 18 {
-		b = append(b, `,"read_balance":{"score_type":"Fair distribution","score_acting":1,"score_stable":1,"optimal_score":1,"raw_score_acting":1,"raw_score_stable":1,`+
+		b = append(b, `,"read_balance":{`...)
+		if r.number >= 20 {
+			b = append(b, `"score_type":"Fair distribution",`...)
+		}
+		b = append(b, `"score_acting":1,"score_stable":1,"optimal_score":1,"raw_score_acting":1,"raw_score_stable":1,`+
 			`"primary_affinity_weighted":1,"average_primary_affinity":1,"average_primary_affinity_weighted":1}`...)
 	}
 	return append(b, '}')
@@ -178,8 +183,7 @@ func (c *Cluster) osdDF(*command) ([]byte, error) {
 	}
 	used := total.data + total.omap + total.meta
 	average := 100 * float64(used) / float64(total.size)
-	b := append(make([]byte, 0, 500*len(us)+1000), c.release.dfLead...)
-	b = append(b, `{"nodes":[`...)
+	b := append(make([]byte, 0, 500*len(us)+1000), `{"nodes":[`...)
 	low, high := 1.0, 1.0
 	for o, u := range us {
 		if o > 0 {
@@ -210,9 +214,9 @@ func (c *Cluster) osdMetadata(cmd *command) ([]byte, error) {
 		if *cmd.ID < 0 || *cmd.ID >= int64(len(c.osds)) {
 			return nil, fmt.Errorf("osd.%d does not exist", *cmd.ID)
 		}
-		return append([]byte("\n"), one(int(*cmd.ID))...), nil
+		return one(int(*cmd.ID)), nil
 	}
-	b := []byte("\n[")
+	b := []byte{'['}
 	for o := range c.osds {
 		if o > 0 {
 			b = append(b, ',')
@@ -235,22 +239,28 @@ func (c *Cluster) metadata(o int, u usage) map[string]string {
 	m := map[string]string{
 		"arch": "x86_64", "back_addr": vec(port + 2), "back_iface": "", "bluefs": "1",
 		"bluefs_dedicated_db": "0", "bluefs_dedicated_wal": "0", "bluefs_single_shared_device": "1",
-		"bluestore_bdev_access_mode": "blk", "bluestore_bdev_block_size": "4096", "bluestore_bdev_dev_node": "/dev/dm-" + fmt.Sprint(o%24),
-		"bluestore_bdev_devices": disk, "bluestore_bdev_driver": "KernelDevice", "bluestore_bdev_optimal_io_size": "0",
-		"bluestore_bdev_partition_path": "/dev/dm-" + fmt.Sprint(o%24), "bluestore_bdev_rotational": "1",
+		"bluestore_bdev_access_mode": "blk", "bluestore_bdev_block_size": "4096",
+		"bluestore_bdev_devices": disk, "bluestore_bdev_driver": "KernelDevice",
+		"bluestore_bdev_path": fmt.Sprintf("/var/lib/ceph/osd/ceph-%d/block", o), "bluestore_bdev_rotational": "1",
 		"bluestore_bdev_size": fmt.Sprint(u.size << 10), "bluestore_bdev_support_discard": "0", "bluestore_bdev_type": "hdd",
 		"bluestore_min_alloc_size": "4096", "ceph_release": r.name, "ceph_version": r.banner(), "ceph_version_short": r.version,
+		"ceph_version_when_created": r.banner(), "created_at": strings.Replace(stampText(c.start-400*day), "+0000", "Z", 1),
 		"cpu": "AMD EPYC 7302P 16-Core Processor", "default_device_class": "hdd", "device_ids": disk + "=" + serial,
 		"device_paths": disk + "=/dev/disk/by-path/pci-0000:03:00.0-sas-phy" + fmt.Sprint(o%24) + "-lun-0", "devices": disk,
-		"distro": "debian", "distro_description": "Debian GNU/Linux", "distro_version": "12", "front_addr": vec(port + 4), "front_iface": "",
+		"distro": "debian", "distro_description": "Debian GNU/Linux", "front_addr": vec(port + 4), "front_iface": "",
 		"hb_back_addr": vec(port + 6), "hb_front_addr": vec(port + 6), "hostname": c.hostName(o), "journal_rotational": "1",
 		"kernel_description": "#1 SMP", "kernel_version": "6.1.0", "mem_swap_kb": "0", "mem_total_kb": "263783424",
 		"network_numa_unknown_ifaces": "back_iface,front_iface", "objectstore_numa_unknown_devices": disk, "os": "Linux",
 		"osd_data": fmt.Sprintf("/var/lib/ceph/osd/ceph-%d", o), "osd_objectstore": "bluestore", "osdspec_affinity": "", "rotational": "1",
 	}
+	if r.number < 20 {
+		m["distro_version"] = "12"
+	}
 	if r.number >= 18 {
-		m["bluestore_allocator"] = "hybrid"
-		m["bluestore_write_mode"] = "classic"
+		m["bluestore_allocation_from_file"], m["bluestore_bdev_optimal_io_size"] = "1", "0"
+	}
+	if r.number >= 20 {
+		m["bluestore_allocator"], m["bluestore_write_mode"], m["bluestore_onode_segmentation"] = "hybrid", "classic", "inactive"
 	}
 	if hasDB {
 		nvme := "nvme0n1"

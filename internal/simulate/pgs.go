@@ -138,7 +138,7 @@ func (c *Cluster) pgDump(cmd *command) ([]byte, error) {
 	what := strings.Join(cmd.DumpContents, ",")
 	n := len(c.pgs)
 	stride := scatter(n)
-	b := append(make([]byte, 0, c.bytesPerPG(n)), c.release.pgLead...)
+	b := make([]byte, 0, c.bytesPerPG(n))
 	switch what {
 	case "pgs":
 		b = append(b, `{"pg_ready":true,"pg_stats":[`...)
@@ -224,7 +224,7 @@ func (c *Cluster) list(lo, hi int, want func(*pg) bool) []byte {
 			n++
 		}
 	}
-	b := append(make([]byte, 0, c.bytesPerPG(n)), c.release.pgLead...)
+	b := make([]byte, 0, c.bytesPerPG(n))
 	b = append(b, `{"pg_ready":true`...)
 	first := true
 	for i := lo; i < hi; i++ {

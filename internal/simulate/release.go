@@ -7,30 +7,29 @@ type release struct {
 	name      string
 	version   string
 	commit    string
+	build     string // what follows the name in the banner
 	maxScrubs int
 	mgrPool   string
-	pgLead    string // what precedes the answers about PGs
-	dfLead    string
 }
 
 var releases = map[int]release{
 	Pacific: {
-		number: 16, name: "pacific", version: "16.2.15", commit: "618f440892089921c3e944a991122ddc44e60516", maxScrubs: 1,
-		mgrPool: "device_health_metrics", pgLead: "\n", dfLead: "\n",
+		number: 16, name: "pacific", version: "16.2.15", commit: "618f440892089921c3e944a991122ddc44e60516", build: "stable", maxScrubs: 1,
+		mgrPool: "device_health_metrics",
 	},
 	Reef: {
-		number: 18, name: "reef", version: "18.2.7", commit: "6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad", maxScrubs: 3,
-		mgrPool: ".mgr", pgLead: "\n", dfLead: "\n",
+		number: 18, name: "reef", version: "18.2.7", commit: "6b0e988052ec84cf2d4a54ff9bbbc5e720b621ad", build: "stable", maxScrubs: 3,
+		mgrPool: ".mgr",
 	},
 	Tentacle: {
-		number: 20, name: "tentacle", version: "20.2.4", commit: "5a2a0b6e8d3ae2c8a5f0c7d3a7b0a4e1f96c2d18", maxScrubs: 3,
-		mgrPool: ".mgr", pgLead: "\n", dfLead: "\n",
+		number: 20, name: "tentacle", version: "20.2.4", commit: "7f793731f1b39eb4f465e960113d2363c311b964", build: "stable - RelWithDebInfo", maxScrubs: 3,
+		mgrPool: ".mgr",
 	},
 }
 
 // banner is the text of `ceph version`.
 func (r release) banner() string {
-	return "ceph version " + r.version + " (" + r.commit + ") " + r.name + " (stable)"
+	return "ceph version " + r.version + " (" + r.commit + ") " + r.name + " (" + r.build + ")"
 }
 
 // option is one configuration option with its default.
