@@ -36,7 +36,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 // exposition renders a snapshot in the text format, every sample of it, and
 // fails the test when the emitter refused one.
-func exposition(t *testing.T, rows []*Row, s Snapshot) string {
+func exposition(t testing.TB, rows []*Row, s Snapshot) string {
 	t.Helper()
 	e := newEmitter(rows)
 	s.Emit(e)

@@ -8,5 +8,6 @@ func Specs() []Spec {
 		pgSpec(),
 		msaSpec(),
 		rgwSpec(),
+		daemonSpec(),
 	}
 }

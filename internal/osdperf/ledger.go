@@ -44,7 +44,8 @@ func (g *Growth) Operations() uint64 {
 	return n
 }
 
-func (g *Growth) add(h *Growth) {
+// Add adds what another growth holds.
+func (g *Growth) Add(h *Growth) {
 	for op := range NumOps {
 		g.Ops[op].add(h.Ops[op])
 		for k := range NumSteps {
@@ -177,10 +178,10 @@ func (l *Ledger) Book(r Reading, seen Signs, longest time.Duration) Booking {
 		b.Activity = seen.Or(before.Held).Or(r.Held).Or(r.Work.Moved(before.Work)).Activity()
 		l.Last = b.Activity
 		account := &l.Accounts[b.Activity]
-		account.Growth.add(b.Growth)
+		account.Add(b.Growth)
 		account.Time += r.At.Sub(before.At)
 	case Gap, Reset:
-		l.Unattributed[b.Outcome].add(b.Growth)
+		l.Unattributed[b.Outcome].Add(b.Growth)
 	case First:
 		// What an OSD had done before anybody looked is not this program's to
 		// account for.
