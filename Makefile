@@ -73,6 +73,7 @@ fmt: ## format the sources
 .PHONY: update
 update: ## rewrite goldens and generated documents
 	go test ./collector ./cmd/... -update
+	go test ./internal/ceph -run Captured -update
 
 .PHONY: clean
 clean: ## remove what was built

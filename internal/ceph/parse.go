@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // String returns the id as Ceph prints it: "1.2f".
@@ -249,4 +250,19 @@ func ParseSchedule(text []byte) (ScheduleKind, Stamp) {
 		return ScheduleAtTime, stamp
 	}
 	return ScheduleOther, NoStamp
+}
+
+// String returns the tokens as Ceph prints them, "other" for those that are not
+// known, and nothing for no state at all.
+func (s State) String() string {
+	var tokens []string
+	for i, name := range stateNames {
+		if s.Has(1 << i) {
+			tokens = append(tokens, name)
+		}
+	}
+	if s.Has(StateOther) {
+		tokens = append(tokens, "other")
+	}
+	return strings.Join(tokens, "+")
 }
