@@ -112,11 +112,10 @@ func (c *Client) askMon(ctx context.Context, command []byte) ([]byte, error) {
 	if errors.Is(err, errNoAnswer) {
 		err = &Error{Kind: ErrNoQuorum, Cause: err, Cure: cureNoQuorum}
 	}
-	return nil, asError(opName(toMon, command), err)
+	return nil, asError("", err)
 }
 
 func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []byte) answer) (answer, error) {
-	op := opName(toMgr, command)
 	command = bytes.Clone(command)
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
@@ -125,7 +124,7 @@ func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []by
 	// with no mgr at all each one would wait inside librados for the next mgr.
 	if c.w.owed(toMgr) {
 		if err := c.mgrState(ctx); errors.Is(err, ErrNoActiveMgr) {
-			return answer{}, asError(op, err)
+			return answer{}, asError("", err)
 		}
 	}
 	early, leave := leaveEarly(ctx)
@@ -137,7 +136,7 @@ func (c *Client) askMgr(ctx context.Context, command []byte, how func(conn, []by
 	if errors.Is(err, errNoAnswer) {
 		err = c.explain(ctx, err)
 	}
-	return answer{}, asError(op, err)
+	return answer{}, asError("", err)
 }
 
 // How long it takes to find out why the mgr did not answer: at most diagnosis,

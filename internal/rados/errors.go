@@ -1,9 +1,7 @@
 package rados
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -55,7 +53,7 @@ var (
 // number has the syscall.Errno as its cause, so that
 // errors.Is(err, syscall.ENOENT) tells that a pool is gone.
 type Error struct {
-	Op    string // "connect", or the target and prefix of a command: "mgr pg dump"
+	Op    string // "connect", "settings" or "close"; empty for a command, which the caller knows
 	Kind  error  // nil for a command that was refused for a reason of its own
 	Cause error  // may be nil
 	Cure  string // what to do about it; may be empty
@@ -63,7 +61,10 @@ type Error struct {
 
 // Error gives operation, kind, cause and cure in one line.
 func (e *Error) Error() string {
-	parts := []string{"ceph: " + e.Op}
+	var parts []string
+	if e.Op != "" {
+		parts = append(parts, "ceph "+e.Op)
+	}
 	if e.Kind != nil {
 		parts = append(parts, e.Kind.Error())
 	}
@@ -88,18 +89,18 @@ func (e *Error) Unwrap() []error {
 	return both
 }
 
-// asError returns err as an *Error of this operation.
+// asError returns err as an *Error, of this operation unless it has its own.
 func asError(op string, err error) error {
-	var own *Error
-	if errors.As(err, &own) {
-		if own.Op != "" {
-			return err
-		}
-		named := *own
-		named.Op = op
-		return &named
+	own, ok := err.(*Error)
+	switch {
+	case !ok:
+		return &Error{Op: op, Cause: err}
+	case own.Op != "":
+		return own
 	}
-	return &Error{Op: op, Cause: err}
+	named := *own
+	named.Op = op
+	return &named
 }
 
 // secret matches what a cephx key looks like: base64 of a type (1 or 2), a
@@ -117,20 +118,4 @@ func status(text string) string {
 		text = strings.ToValidUTF8(text[:maxStatus], "") + "..."
 	}
 	return text
-}
-
-// commandName is a command's prefix. Arguments are left out: they may be
-// secret.
-func commandName(command []byte) string {
-	var c struct {
-		Prefix string `json:"prefix"`
-	}
-	if json.Unmarshal(command, &c) != nil || c.Prefix == "" {
-		return "command"
-	}
-	return status(c.Prefix)
-}
-
-func opName(to target, command []byte) string {
-	return fmt.Sprintf("%s %s", to, commandName(command))
 }

@@ -3,6 +3,7 @@ package rados
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -87,7 +88,7 @@ func (c *fakeConn) mon(command []byte) answer {
 	if f.monErr != nil {
 		return answer{err: f.monErr}
 	}
-	if commandName(command) == "mgr stat" {
+	if strings.Contains(string(command), "mgr stat") {
 		if f.mgrStat == "" {
 			return answer{data: []byte(`{"available":true,"active_name":"x"}`)}
 		}

@@ -90,7 +90,7 @@ func TestCheckSeesTheFilesAndLeavesNothingBehind(t *testing.T) {
 	cfg.Options = map[string]string{"no_such_option": "hidden"}
 	err := Check(cfg)
 	wantKind(t, err, ErrConfig)
-	if want := "ceph: connect: invalid ceph settings: option no_such_option: librados: no such file or directory"; err.Error() != want {
+	if want := "ceph connect: invalid ceph settings: option no_such_option: librados: no such file or directory"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 }

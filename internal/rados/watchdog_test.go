@@ -37,7 +37,7 @@ func TestHungMgrIsGivenUpAndTheNextCallGetsANewConnection(t *testing.T) {
 		start := time.Now()
 		_, err := c.MgrCommand(bg, []byte(`{"prefix":"pg dump","key":"hidden"}`))
 		wantKind(t, err, ErrMgrHung, ErrGivenUp, context.DeadlineExceeded)
-		const text = "ceph: mgr pg dump: active mgr does not answer: given up: no answer in time after 8s: " +
+		const text = "active mgr does not answer: given up: no answer in time after 8s: " +
 			"context deadline exceeded; mgr.x is active (" + cureMgrHung + ")"
 		if err.Error() != text {
 			t.Errorf("got  %s\nwant %s", err, text)
@@ -102,7 +102,7 @@ func TestPanicOfUseFreesTheBufferAndReachesTheCaller(t *testing.T) {
 func TestPanicInsideACallIsAnError(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
 		_, err := c.MgrCommand(bg, []byte("panic"))
-		if want := "ceph: mgr command: panic in a call into librados: made up"; err == nil || err.Error() != want {
+		if want := "panic in a call into librados: made up"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		wantAnswer(t, "mgr:b")(c.MgrCommand(bg, []byte("b")))
