@@ -125,4 +125,3 @@ func BenchmarkExposition(b *testing.B) {
 		}
 	}
 }
-

@@ -87,7 +87,7 @@ func bulkSet(t testing.TB, p *bulkPoller) *Set {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	spec := Spec{Name: "bulk", Timeout: time.Minute, Rows: p.Rows}
-	return NewSet(clock, Member{Spec: spec, Poller: p, Deps: Deps{Log: slog.New(slog.DiscardHandler), Now: clock, Interval: time.Minute}})
+	return NewSet(clock, Member{Spec: spec, Poller: p, Deps: Deps{Log: discardLog(), Now: clock, Interval: time.Minute}})
 }
 
 func poll(s *Set) {
@@ -282,3 +282,5 @@ func TestBulkThatContradictsItsDeclarationIsDroppedAndCounted(t *testing.T) {
 		})
 	}
 }
+
+func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
