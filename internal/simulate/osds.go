@@ -202,6 +202,32 @@ func (c *Cluster) osdDF(*command) ([]byte, error) {
 		total.size, used, total.data, total.omap, total.meta, total.size-used, average, low, high, 1.5), nil
 }
 
+// osdStats answers `pg dump osds`.
+func (c *Cluster) osdStats() []byte {
+	us := c.usages()
+	b := append(make([]byte, 0, 1000*len(us)+100), `{"pg_ready":true,"osd_stats":[`...)
+	for o, u := range us {
+		if o > 0 {
+			b = append(b, ',')
+		}
+		h := hasher(c.seed ^ uint64(o))
+		kb := u.data + u.omap + u.meta
+		b = fmt.Appendf(b, `{"osd":%d,"up_from":53,"seq":227633266694,"num_pgs":%d,"num_osds":1,"num_per_pool_osds":1,"num_per_pool_omap_osds":1,`+
+			`"kb":%d,"kb_used":%d,"kb_used_data":%d,"kb_used_omap":%d,"kb_used_meta":%d,"kb_avail":%d,`+
+			`"statfs":{"total":%d,"available":%d,"internally_reserved":0,"allocated":%d,"data_stored":%d,`+
+			`"data_compressed":0,"data_compressed_allocated":0,"data_compressed_original":0,"omap_allocated":%d,"internal_metadata":%d},`+
+			`"hb_peers":[],"snap_trim_queue_len":0,"num_snap_trimming":0,"num_shards_repaired":0,"op_queue_age_hist":{"histogram":[],"upper_bound":1},`+
+			`"perf_stat":{"commit_latency_ms":3,"apply_latency_ms":3,"commit_latency_ns":3000000,"apply_latency_ns":3000000},"alerts":[]`,
+			o, u.pgs, u.size, kb, u.data, u.omap, u.meta, u.size-kb,
+			u.size<<10, (u.size-kb)<<10, u.data<<10, u.data<<10-int64(h.next()%(1<<30)), u.omap<<10+int64(h.next()%1024), u.meta<<10+int64(h.next()%1024))
+		if c.release.number < 20 {
+			b = append(b, `,"network_ping_times":[]`...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
 // osdMetadata answers `osd metadata`, of one OSD or of all.
 func (c *Cluster) osdMetadata(cmd *command) ([]byte, error) {
 	us := c.usages()

@@ -132,7 +132,7 @@ func appendPadded(b []byte, v, width int) []byte {
 // buffer never has to grow.
 func (c *Cluster) bytesPerPG(n int) int { return 128 + n*2900 }
 
-// pgDump answers `pg dump pgs` and `pg dump pgs_brief`. As in Ceph, whose map
+// pgDump answers `pg dump` with pgs, pgs_brief or osds. As in Ceph, whose map
 // is a hash table, the PGs come in no useful order.
 func (c *Cluster) pgDump(cmd *command) ([]byte, error) {
 	what := strings.Join(cmd.DumpContents, ",")
@@ -156,6 +156,8 @@ func (c *Cluster) pgDump(cmd *command) ([]byte, error) {
 			}
 			b = c.appendBrief(b, &c.pgs[k])
 		}
+	case "osds":
+		return c.osdStats(), nil
 	default:
 		return nil, fmt.Errorf("dumpcontents %q: not simulated", what)
 	}

@@ -132,6 +132,7 @@ func TestAnswersHaveTheShapeOfTheRelease(t *testing.T) {
 			{file: "pg_ls_by_pool", mgr: `{"prefix":"pg ls-by-pool","poolstr":"rbd"}`},
 			{file: "pg_ls_scrubbing", mgr: `{"prefix":"pg ls","states":["scrubbing"]}`},
 			{file: "pg_ls_no_match", mgr: `{"prefix":"pg ls","states":["incomplete"]}`},
+			{file: "pg_dump", mgr: `{"prefix":"pg dump","dumpcontents":["osds"]}`},
 			{file: "osd_df", mgr: `{"prefix":"osd df"}`},
 			{file: "config_show_mgr.x", mgr: `{"prefix":"config show-with-defaults","who":"mgr.a"}`},
 			{file: "config_show_osd.0", mgr: `{"prefix":"config show-with-defaults","who":"osd.0"}`},
@@ -153,11 +154,15 @@ func TestAnswersHaveTheShapeOfTheRelease(t *testing.T) {
 			} else {
 				got = ask(t, c.MgrCommand, tc.mgr)
 			}
+			want := parse(t, real)
+			if tc.file == "pg_dump" { // captured with everything in it
+				want = &shape{kind: "object", keys: []string{"pg_ready", "osd_stats"}, member: want.member["pg_map"].member}
+			}
 			root := ""
 			if tc.file == "versions" {
 				root = "/versions"
 			}
-			for _, d := range compare(root, parse(t, got), parse(t, real)) {
+			for _, d := range compare(root, parse(t, got), want) {
 				t.Errorf("%s%s", name, d)
 			}
 		}
