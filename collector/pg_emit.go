@@ -164,6 +164,7 @@ func instant(s ceph.Stamp) float64 {
 
 func (s *pgSnapshot) emitRunning(e *Emitter) {
 	t := s.table
+	e.Emit(t.fastStamp, ceph.StampOf(s.fast.at).Seconds())
 	running := scrub.FindRunning(s.fast.table)
 	if s.full != nil {
 		for _, p := range s.full.osds.Pools { // so that "none" is a 0

@@ -11,7 +11,7 @@ type pgTable struct {
 	lateWithin, oldest, warnInterval, neverDeep         *Row
 	scrubErrors, inconsistent                           *Row
 
-	deepAge, deepStamp, scrubStamp, seriesDropped, snapshotStamp *Row
+	deepAge, deepStamp, scrubStamp, seriesDropped, snapshotStamp, fastStamp *Row
 
 	running, osdRunning, osdSlots, oldestStart, stuck *Row
 	completions, completedBytes, duration             *Row
@@ -83,6 +83,7 @@ func (t *pgTable) addSeriesRows() {
 	t.scrubStamp = t.gauge("pg_last_scrub_timestamp_seconds", "Instant of the last scrub of either level; with --collector.pg.timestamps", perPG, fromDump+", last_scrub_stamp", "pgid", "pool_id")
 	t.seriesDropped = t.gauge("pg_series_dropped", "PGs with an age that have no series of their own", "one", fromDump)
 	t.snapshotStamp = t.gauge("pg_snapshot_timestamp_seconds", "Instant at which the full dump arrived from which ages and lateness are taken", "one", "the exporter itself")
+	t.fastStamp = t.gauge("pg_activity_timestamp_seconds", "Instant at which the answer arrived from which running scrubs and inconsistent PGs are taken", "one", "the exporter itself")
 }
 
 func (t *pgTable) addScrubRows() {

@@ -31,6 +31,7 @@ type config struct {
 	maxScrapes int
 	logLevel   slog.Level
 	logFormat  string
+	record     string // path of a recording; empty: none
 	check      bool
 	once       bool
 	role       string
@@ -93,6 +94,7 @@ func parseConfig(args []string, stdout io.Writer) (*config, error) {
 	app.Flag("web.max-requests", "Scrapes served at once; further ones get 503. 0: no limit.").Default("40").IntVar(&c.maxScrapes)
 	app.Flag("log.level", "Least severe messages to log.").Default("info").EnumVar(&level, "debug", "info", "warn", "error")
 	app.Flag("log.format", "Format of the log.").Default("logfmt").EnumVar(&c.logFormat, "logfmt", "json")
+	app.Flag("debug.record", "Append every answer of the cluster to this file (0600, at most 1 GiB), to reproduce a problem. It holds the cluster's configuration.").StringVar(&c.record)
 	app.Flag("config.check", "Check flags and files, start nothing, and end.").BoolVar(&c.check)
 	app.Flag("once", "Poll every collector once, print the exposition, and end: 0 when all succeeded, 1 otherwise.").BoolVar(&c.once)
 

@@ -66,12 +66,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // application is the parts of a running program, tied together.
 type application struct {
-	cfg      *config
-	log      *slog.Logger
-	rados    *rados.Client // nil: no collector needs it, or --simulate
-	set      *collector.Set
-	others   prometheus.Gatherers // beside the set
-	registry *prometheus.Registry // of the promhttp handler's own metrics
+	cfg       *config
+	log       *slog.Logger
+	rados     *rados.Client // nil: no collector needs it, or --simulate
+	recording io.Closer     // nil: none
+	set       *collector.Set
+	others    prometheus.Gatherers // beside the set
+	registry  *prometheus.Registry // of the promhttp handler's own metrics
 }
 
 // build turns the configuration into sources and collectors. It asks nobody.
@@ -126,7 +127,7 @@ func (a *application) commander() (ceph.Commander, error) {
 			return nil, fmt.Errorf("--simulate: %w", err)
 		}
 		a.log.Warn("exporting a made-up cluster, not a real one (--simulate)")
-		return c, nil
+		return a.recorded(c)
 	}
 	cfg := a.cfg.ceph
 	cfg.Log = a.log.With("component", "rados")
@@ -135,7 +136,26 @@ func (a *application) commander() (ceph.Commander, error) {
 		return nil, fmt.Errorf("collectors %s: %w", strings.Join(needed, ", "), err)
 	}
 	a.rados = client
-	return client, nil
+	return a.recorded(client)
+}
+
+// recordLimit bounds a recording.
+const recordLimit = 1 << 30
+
+// recorded puts a recorder between, where one was asked for.
+func (a *application) recorded(c ceph.Commander) (ceph.Commander, error) {
+	if a.cfg.record == "" || a.cfg.check {
+		return c, nil
+	}
+	file, err := os.OpenFile(a.cfg.record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--debug.record: %w", err)
+	}
+	a.recording = file
+	a.log.Warn("recording every answer of the cluster", "file", a.cfg.record)
+	return ceph.Record(c, file, recordLimit, time.Now, func(err error) {
+		a.log.Error("recording ends", "file", a.cfg.record, "err", err)
+	}), nil
 }
 
 func (a *application) process(stateDir *state.Dir) collector.Process {
@@ -238,10 +258,14 @@ func wait(done <-chan struct{}) bool {
 }
 
 func (a *application) close() {
-	if a.rados == nil {
-		return
+	if a.rados != nil {
+		if err := a.rados.Close(); err != nil {
+			a.log.Warn("connection to the cluster did not close cleanly", "err", err)
+		}
 	}
-	if err := a.rados.Close(); err != nil {
-		a.log.Warn("connection to the cluster did not close cleanly", "err", err)
+	if a.recording != nil {
+		if err := a.recording.Close(); err != nil {
+			a.log.Warn("recording did not close cleanly", "err", err)
+		}
 	}
 }
