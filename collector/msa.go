@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/msa"
@@ -127,9 +128,11 @@ func (p *msaPoller) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), msaLogout)
 	defer cancel()
+	var wg sync.WaitGroup
 	for _, a := range p.arrays {
-		a.Array.Close(ctx)
+		wg.Go(func() { a.Array.Close(ctx) })
 	}
+	wg.Wait()
 	return nil
 }
 

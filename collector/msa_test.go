@@ -359,7 +359,7 @@ func TestMSASecretsReachNoLogAndNoMetric(t *testing.T) {
 	for _, peer := range f.peers {
 		peer.A.SetFault(msatest.Fault{})
 		peer.B.SetFault(msatest.Fault{})
-		peer.A.RefuseSessions(true)
+		peer.A.RefuseSessions("all")
 	}
 	note()
 	f.peers[0].SetPassword("another one")

@@ -34,7 +34,9 @@ type Array struct {
 	active      int // the one that was used last
 	groups      string
 	unknown     map[string]time.Time // commands, and until when they are left out
-	log         *eventLog
+	// notSession are commands whose error was not cured by a new session.
+	notSession map[string]bool
+	log        *eventLog
 
 	// Both controllers may log in at the same time.
 	mu     sync.Mutex
@@ -87,7 +89,7 @@ type CommandState struct {
 
 // NewArray prepares the polls of one array; it asks nothing yet.
 func NewArray(cfg ArrayConfig) *Array {
-	a := &Array{cfg: cfg, unknown: map[string]time.Time{}, log: newEventLog(), groups: cmdDiskGroups}
+	a := &Array{cfg: cfg, unknown: map[string]time.Time{}, notSession: map[string]bool{}, log: newEventLog(), groups: cmdDiskGroups}
 	for _, u := range cfg.Controllers {
 		a.controllers = append(a.controllers, newController(cfg, u))
 	}
@@ -213,16 +215,23 @@ func (a *Array) reach(ctx context.Context, c *controller, now time.Time) (*Respo
 // not cured by another.
 func (a *Array) askRenewing(ctx context.Context, c *controller, command string, now time.Time) (*Response, error) {
 	answer, err := c.ask(ctx, command)
-	if errors.Is(err, errStale) && !c.fresh {
+	if errors.Is(err, errStale) && !c.fresh && (command == cmdSystem || !a.notSession[command]) {
 		if err := a.open(ctx, c, now); err != nil {
 			return nil, err
 		}
 		answer, err = c.ask(ctx, command)
 	}
-	if errors.Is(err, errStale) {
-		c.session = Secret{}
+	if !errors.Is(err, errStale) {
+		return answer, err
 	}
-	return answer, err
+	if command == cmdSystem {
+		c.session = Secret{} // log in again in the next poll
+	} else {
+		// `show system` was answered in this session: the command has an error
+		// of its own, whose text only looks like it.
+		a.notSession[command] = true
+	}
+	return nil, err
 }
 
 // open logs in, by the variant that was accepted before or else by each that the

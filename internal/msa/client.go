@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -164,13 +165,13 @@ func (c *controller) get(ctx context.Context, base, command, argument string) (*
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", command, withoutURL(err))
+		return nil, fmt.Errorf("%s: %w", command, c.plain(err))
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, c.limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: read answer: %w", command, withoutURL(err))
+		return nil, fmt.Errorf("%s: read answer: %w", command, c.plain(err))
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s: %w", command, errStatus(response.StatusCode))
 	case int64(len(body)) > c.limit:
@@ -183,11 +184,21 @@ func (c *controller) get(ctx context.Context, base, command, argument string) (*
 	return answer, nil
 }
 
-// withoutURL drops the part of an HTTP client's error that repeats the URL.
-func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
+// plain drops from an error of the HTTP client the URL, and addresses with port
+// numbers that differ each time: what is said once has to read the same twice.
+func (c *controller) plain(err error) error {
+	var (
+		inURL *url.Error
+		inNet *net.OpError
+	)
+	if errors.As(err, &inURL) {
+		err = inURL.Err
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %s: %w", c.timeout, context.DeadlineExceeded)
+	case errors.As(err, &inNet):
+		return fmt.Errorf("%s: %w", inNet.Op, inNet.Err)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,8 +82,8 @@ func TestExpiredSessionIsRenewedOncePerPoll(t *testing.T) {
 		t.Errorf("%d logins, want 2", got)
 	}
 	// Keys that are never accepted must not become a storm of logins.
-	peer.A.RefuseSessions(true)
-	peer.B.RefuseSessions(true)
+	peer.A.RefuseSessions("all")
+	peer.B.RefuseSessions("all")
 	for i := range 3 {
 		before := peer.A.Counts().Logins
 		r = a.Poll(t.Context(), noon.Add(time.Duration(2+i)*time.Minute))
@@ -93,10 +94,65 @@ func TestExpiredSessionIsRenewedOncePerPoll(t *testing.T) {
 			t.Errorf("%d logins in one poll, want 1", got)
 		}
 	}
-	peer.A.RefuseSessions(false)
-	peer.B.RefuseSessions(false)
+	peer.A.RefuseSessions("")
+	peer.B.RefuseSessions("")
 	if r = a.Poll(t.Context(), noon.Add(10*time.Minute)); r.Err != nil {
 		t.Errorf("after recovery: %v", r.Err)
+	}
+}
+
+func TestErrorThatOnlyLooksLikeALostSessionIsNotRenewedForEver(t *testing.T) {
+	peer := startPeer(t, msatest.Options{})
+	a := open(t, peer)
+	a.Poll(t.Context(), noon)
+	peer.A.RefuseSessions("show disks")
+	var logins []int
+	for i := range 3 {
+		before := peer.A.Counts().Logins
+		r := a.Poll(t.Context(), noon.Add(time.Duration(i+1)*time.Minute))
+		if r.Err != nil || !slices.Equal(failed(r), []string{"show disks"}) {
+			t.Errorf("error %v, failed %v", r.Err, failed(r))
+		}
+		logins = append(logins, peer.A.Counts().Logins-before)
+	}
+	if want := []int{1, 0, 0}; !slices.Equal(logins, want) {
+		t.Errorf("logins per poll %v, want %v", logins, want)
+	}
+}
+
+func TestOldTLSHasToBeAllowed(t *testing.T) {
+	peer := startPeer(t, msatest.Options{OldTLS: true})
+	if r := open(t, peer).Poll(t.Context(), noon); r.Err == nil {
+		t.Error("TLS 1.0 was spoken unasked")
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, peer.CertificatePEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := open(t, peer, "tls: {min_version: \"1.0\", ca_file: "+ca+"}").Poll(t.Context(), noon); r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+func TestErrorsReadTheSameEachTime(t *testing.T) {
+	peer := startPeer(t, msatest.Options{})
+	a := impatient(open(t, peer))
+	a.Poll(t.Context(), noon)
+	for _, kind := range []msatest.FaultKind{msatest.Reset, msatest.Hang, msatest.Junk, msatest.Truncated, msatest.Broken, msatest.Huge} {
+		peer.A.SetFault(msatest.Fault{Kind: kind})
+		peer.B.SetFault(msatest.Fault{Kind: kind})
+		a.active = 0
+		first := errorText(a.Poll(t.Context(), noon).Err)
+		a.active = 0
+		if second := errorText(a.Poll(t.Context(), noon).Err); first == "" || second != first {
+			t.Errorf("fault %d: %s\nthen %s", kind, first, second)
+		}
+	}
+	peer.Close()
+	const want = "A: show system: dial: connect: connection refused\nB: show system: dial: connect: connection refused"
+	got := strings.NewReplacer(peer.A.Address(), "A", peer.B.Address(), "B").Replace(errorText(a.Poll(t.Context(), noon).Err))
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
@@ -313,7 +369,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 		}
 	}
 	peer.A.SetFault(msatest.Fault{})
-	peer.A.RefuseSessions(true)
+	peer.A.RefuseSessions("all")
 	note(a.Poll(t.Context(), noon))
 	peer.SetPassword("another")
 	note(a.Poll(t.Context(), noon.Add(time.Hour)))

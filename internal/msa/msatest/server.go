@@ -10,6 +10,7 @@ import (
 	"crypto/md5" //nolint:gosec // the array's choice
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
@@ -36,6 +37,7 @@ type Options struct {
 	User     string // default "monitor"
 	Password string // default "a password: 17 & more"
 	Login    Login  // default by generation
+	OldTLS   bool   // knows TLS 1.0 with CBC and RSA key exchange, nothing newer
 }
 
 // FaultKind is a way in which a controller fails.
@@ -84,7 +86,7 @@ type Endpoint struct {
 
 	mu       sync.Mutex
 	fault    Fault
-	deaf     bool            // accepts no session key
+	deaf     string          // accepts no session key: "all", or for that command
 	sessions map[string]bool // keys that are good
 	counts   Counts
 }
@@ -114,7 +116,7 @@ func New(o Options) *Array {
 			a.login.Hash = "sha256"
 		}
 	}
-	a.A, a.B = newEndpoint(a), newEndpoint(a)
+	a.A, a.B = newEndpoint(a, o.OldTLS), newEndpoint(a, o.OldTLS)
 	a.end = sync.OnceFunc(func() {
 		close(a.ended)
 		a.A.server.Close()
@@ -123,10 +125,16 @@ func New(o Options) *Array {
 	return a
 }
 
-func newEndpoint(a *Array) *Endpoint {
+func newEndpoint(a *Array, oldTLS bool) *Endpoint {
 	c := &Endpoint{array: a, sessions: map[string]bool{}, counts: Counts{Commands: map[string]int{}}}
 	c.server = httptest.NewUnstartedServer(http.HandlerFunc(c.serve))
 	c.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if oldTLS {
+		c.server.TLS = &tls.Config{ //nolint:gosec // as old firmware is
+			MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10,
+			CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA},
+		}
+	}
 	c.server.StartTLS()
 	return c
 }
@@ -206,11 +214,12 @@ func (c *Endpoint) SetFault(f Fault) {
 	c.fault = f
 }
 
-// RefuseSessions makes the controller accept logins but no session key.
-func (c *Endpoint) RefuseSessions(on bool) {
+// RefuseSessions makes the endpoint accept logins but no session key, for that
+// command or for "all"; "" ends it.
+func (c *Endpoint) RefuseSessions(command string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deaf = on
+	c.deaf = command
 }
 
 // Counts returns what the controller was asked so far.
@@ -304,7 +313,7 @@ func (c *Endpoint) answer(r *http.Request, command string) string {
 		key = cookie.Value
 	}
 	c.mu.Lock()
-	good := c.sessions[key] && !c.deaf
+	good := c.sessions[key] && c.deaf != "all" && c.deaf != command
 	if good && command == "exit" {
 		delete(c.sessions, key)
 		c.counts.Logouts++
