@@ -3,6 +3,8 @@ package msa
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -313,6 +315,61 @@ func (a *Array) probeOnly(t *testing.T, peer *msatest.Array) {
 	}
 }
 
+func TestControllerThatTookOverIsKept(t *testing.T) {
+	peer := startPeer(t, msatest.Options{})
+	a := open(t, peer)
+	peer.A.SetFault(msatest.Fault{Kind: msatest.Broken})
+	a.Poll(t.Context(), noon)
+	peer.A.SetFault(msatest.Fault{})
+	for i := range 3 {
+		a.Poll(t.Context(), noon.Add(time.Duration(i+1)*time.Minute))
+	}
+	if got := [2]int{peer.A.Counts().Commands["show disks"], peer.B.Counts().Commands["show disks"]}; got != [2]int{0, 4} {
+		t.Errorf("show disks was asked %v times", got)
+	}
+}
+
+func TestCommandThatTheModelDoesNotKnowIsLeftOutForAnHour(t *testing.T) {
+	peer := startPeer(t, msatest.Options{Model: msatest.NewModel(msatest.P2000)})
+	a := open(t, peer)
+	for _, minute := range []int{0, 1, 59, 60} {
+		if r := a.Poll(t.Context(), noon.Add(time.Duration(minute)*time.Minute)); len(failed(r)) != 0 {
+			t.Errorf("failed %v", failed(r))
+		}
+	}
+	got := peer.A.Counts().Commands
+	if got["show fans"] != 2 || got["show disk-groups"] != 1 || got["show vdisks"] != 4 {
+		t.Errorf("asked %v", got)
+	}
+}
+
+func TestSessionIsRenewedWhateverTheWordsOfItsEnd(t *testing.T) {
+	peer := startPeer(t, msatest.Options{})
+	peer.SetExpiredText("Please go away")
+	a := open(t, peer)
+	a.Poll(t.Context(), noon)
+	peer.ExpireSessions()
+	if r := a.Poll(t.Context(), noon.Add(time.Minute)); r.Err != nil || !reflect.DeepEqual(up(r), []bool{true, true}) {
+		t.Errorf("error %v, controllers %v", r.Err, r.Controllers)
+	}
+}
+
+func TestRedirectIsNotFollowed(t *testing.T) {
+	followed := make(chan string, 100)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { followed <- r.URL.Path }))
+	defer elsewhere.Close()
+	peer := startPeer(t, msatest.Options{})
+	for _, c := range []*msatest.Endpoint{peer.A, peer.B} {
+		c.SetFault(msatest.Fault{Kind: msatest.Redirect, Target: elsewhere.URL})
+	}
+	if r := open(t, peer).Poll(t.Context(), noon); r.Err == nil {
+		t.Error("no error")
+	}
+	if len(followed) != 0 {
+		t.Errorf("%d requests followed a redirect with what they carry", len(followed))
+	}
+}
+
 func TestEndlessAnswerIsBounded(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
 	a := impatient(open(t, peer))
@@ -322,6 +379,11 @@ func TestEndlessAnswerIsBounded(t *testing.T) {
 	r := a.Poll(t.Context(), noon)
 	if r.Err != nil || !slices.Equal(failed(r), []string{"show disks"}) {
 		t.Errorf("error %v, failed %v", r.Err, failed(r))
+	}
+	for _, c := range r.Commands {
+		if c.Err != nil && !strings.Contains(c.Err.Error(), "answer is longer than 262144 bytes") {
+			t.Error(c.Err)
+		}
 	}
 }
 

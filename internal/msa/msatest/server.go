@@ -63,6 +63,7 @@ type Fault struct {
 	Kind    FaultKind
 	Command string        // "show disks"; "" for all, with the login
 	Delay   time.Duration // of Slow
+	Target  string        // of Redirect
 }
 
 // Array is a running array.
@@ -74,6 +75,7 @@ type Array struct {
 	user     string
 	password string
 	login    Login
+	expired  string   // what an unknown key is answered with
 	seen     []string // secrets: keys and hashes
 	ended    chan struct{}
 	end      func()
@@ -100,7 +102,7 @@ type Counts struct {
 
 // New starts an array. Close it.
 func New(o Options) *Array {
-	a := &Array{model: o.Model, user: o.User, password: o.Password, login: o.Login, ended: make(chan struct{})}
+	a := &Array{model: o.Model, user: o.User, password: o.Password, login: o.Login, expired: "Invalid sessionkey", ended: make(chan struct{})}
 	if a.model == nil {
 		a.model = NewModel(MSA2060)
 	}
@@ -191,6 +193,13 @@ func (a *Array) ExpireSessions() {
 		clear(c.sessions)
 		c.mu.Unlock()
 	}
+}
+
+// SetExpiredText changes the words that an unknown session key is answered with.
+func (a *Array) SetExpiredText(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.expired = text
 }
 
 // Secrets returns the password and every key and login hash that went over the
@@ -324,7 +333,7 @@ func (c *Endpoint) answer(r *http.Request, command string) string {
 	switch {
 	case !good:
 		// With the key in it, to see whether the client repeats it.
-		return c.array.model.document(command).status("Error", 1, "Invalid sessionkey "+key, "0")
+		return c.array.model.document(command).status("Error", 1, c.array.expired+" "+key, "0")
 	case command == "exit":
 		return c.array.model.document(command).success()
 	}
@@ -359,7 +368,7 @@ func (c *Endpoint) send(w http.ResponseWriter, r *http.Request, fault Fault, ans
 	case Broken:
 		w.WriteHeader(http.StatusInternalServerError)
 	case Redirect:
-		http.Redirect(w, r, "http://127.0.0.1:1/elsewhere", http.StatusFound)
+		http.Redirect(w, r, fault.Target, http.StatusFound)
 		return
 	case Reset:
 		panic(http.ErrAbortHandler)
