@@ -24,7 +24,7 @@ func (s *msaSnapshot) Emit(e *Emitter) {
 		m := &msaEmitter{e, s.table, a.name}
 		m.access(a)
 		m.events(a.report.Events)
-		if p := a.report.Parts; p != nil && a.err == nil {
+		if p := a.report.Parts; p != nil {
 			m.parts(p)
 			m.disks(p.Disks)
 			m.sensors(p.Sensors)

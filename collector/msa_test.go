@@ -223,6 +223,29 @@ cephrisk_msa_jobs_running{array="array1",job="VRSC"} 3
 	}
 }
 
+func TestMSACommandThatFailsTakesItsSeriesAlong(t *testing.T) {
+	f := newMSAFixture(t, msatest.New(msatest.Options{}))
+	f.mustPoll()
+	for _, c := range []*msatest.Endpoint{f.peers[0].A, f.peers[0].B} {
+		c.SetFault(msatest.Fault{Kind: msatest.Refuse, Command: "show disk-groups"})
+	}
+	text := f.mustPoll()
+	if got := msaFamilies(text, "jobs_running", "disk_group_status_code", "disk_group_info"); got != "" {
+		t.Errorf("series of groups that were not read:\n%s", got)
+	}
+	// What the event log says stays: it was read.
+	want := `cephrisk_msa_scrub_last_finding{array="array1",disk_group="dgA01"} 0
+cephrisk_msa_scrub_last_finding{array="array1",disk_group="dgB01"} 0
+cephrisk_msa_up{array="array1"} 1
+`
+	if got := msaFamilies(text, "scrub_last_finding", "up"); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	if !strings.Contains(text, `cephrisk_msa_command_success{array="array1",command="show disk-groups"} 0`) {
+		t.Error("the failure is not shown")
+	}
+}
+
 func TestMSAEventsStartAtZeroAndCountOnce(t *testing.T) {
 	f := newMSAFixture(t, msatest.New(msatest.Options{}))
 	total := func() string { return msaFamilies(f.mustPoll(), "events_total") }

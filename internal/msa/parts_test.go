@@ -65,6 +65,33 @@ func TestNothingDependsOnPosition(t *testing.T) {
 	}
 }
 
+func TestGroupsOwnWordOnItsJobComesFirst(t *testing.T) {
+	ratio := func(v float64) *float64 { return &v }
+	p := &Parts{
+		Groups: []DiskGroup{
+			{Part: Part{ID: "a"}, Job: JobScrub, Progress: ratio(0.5)},
+			{Part: Part{ID: "b"}, Job: JobScrub},
+			{Part: Part{ID: "c"}},
+			{Part: Part{ID: "d"}, Job: JobReconstruct},
+		},
+		Disks: []Disk{
+			{Group: "a", Job: JobScrub, Progress: ratio(0.1)},
+			{Group: "b", Job: JobScrub, Progress: ratio(0.3)}, {Group: "b", Job: JobScrub, Progress: ratio(0.2)},
+			{Group: "c", Job: JobDiskScrub}, {Group: "c", Job: JobDiskScrub, Progress: ratio(0.9)},
+			{Group: "", Job: JobDiskScrub, Progress: ratio(0.4)},
+		},
+	}
+	want := []Job{{"a", JobScrub, ratio(0.5)}, {"b", JobScrub, ratio(0.2)}, {"c", JobDiskScrub, ratio(0.9)}, {"d", JobReconstruct, nil}}
+	if got := p.Jobs(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	for text, want := range map[string]string{"": "", "None": "", "vrsc": "VRSC", "Disk Scrub": "DISK SCRUB", "<b>": "OTHER", strings.Repeat("X", 40): "OTHER"} {
+		if got := jobName(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzAnswer(f *testing.F) {
 	for _, generation := range []msatest.Generation{msatest.P2000, msatest.MSA2040, msatest.MSA2060} {
 		model := msatest.NewModel(generation)
