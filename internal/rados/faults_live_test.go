@@ -259,7 +259,7 @@ func (p *inside) hangMgr(c live, atLeast time.Duration) {
 		}
 	}
 	s := p.stats()
-	t.Logf("mgr stopped for %v: %v, %+v", time.Since(began).Round(time.Second), seen, s)
+	t.Logf("mgr stopped for %v: %v, %+v, %+v", time.Since(began).Round(time.Second), seen, s, p.do(request{Op: "levels"}).Levels)
 	if s.Stuck == 0 || s.Stuck > s.Limit {
 		t.Errorf("while the mgr was stopped: %v, %+v", seen, s)
 	}
