@@ -56,7 +56,7 @@ func TestHungClusterNeitherHangsNorKills(t *testing.T) {
 				{"key revoked", liveKeyRevoked},
 			}
 			if cephtest.Long() {
-				parts = append(parts, stopped(time.Minute))
+				parts = append(parts, stopped(time.Minute), part{"connecting leaves nothing behind", liveReconnect})
 			}
 			for _, part := range parts {
 				if !t.Run(part.name, func(t *testing.T) { part.run(t, c) }) {
@@ -338,4 +338,31 @@ func liveKeyRevoked(t *testing.T, c live) {
 	p.await("the key was given back", p.mgr)
 	p.allBack()
 	p.do(request{Op: "close"}).want(t, "close")
+}
+
+// liveReconnect connects as often as an exporter does in hours in which each
+// poll fails, once with a key that is accepted and once with one that is not.
+func liveReconnect(t *testing.T, c live) {
+	good, bad := c.config(), c.config()
+	bad.Keyring = filepath.Join(c.Dir(), "bad.keyring")
+	must(t, os.WriteFile(bad.Keyring, []byte(keyringOf("client.risk", madeUpKey(1, 16))), 0o600))
+	for name, cfg := range map[string]Config{"accepted": good, "not accepted": bad} {
+		p := goInside(t, c.Cluster, cfg)
+		var before Levels
+		for i := range 600 {
+			p.do(request{Op: "open", Config: &cfg})
+			if r := p.mon(10 * time.Second); (r.Err == "") != (name == "accepted") {
+				t.Fatalf("%s: %s", name, r.Err)
+			}
+			p.do(request{Op: "close"})
+			if i == 299 {
+				before = p.do(request{Op: "levels"}).Levels
+			}
+		}
+		after := p.do(request{Op: "levels"}).Levels
+		t.Logf("%s: after 300 connections %+v, after 600 %+v", name, before, after)
+		if after.Threads > before.Threads+2 || after.Descriptors > before.Descriptors || after.Anon > before.Anon+4<<10 {
+			t.Errorf("%s: levels rose from %+v to %+v", name, before, after)
+		}
+	}
 }
