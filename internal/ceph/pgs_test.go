@@ -164,6 +164,8 @@ func TestAnswersThatAreNotOneWholeListAreErrors(t *testing.T) {
 		{"control character", "{\"a\":\"\x01\"}", "decode pgs: byte 6: not valid JSON: control character in a string"},
 		{"leading zero", `{"a":01}`, "decode pgs: byte 6: not valid JSON: no comma or end behind a value"},
 		{"unknown escape", `{"a":"\x41"}`, "decode pgs: byte 7: not valid JSON: unknown escape"},
+		{"empty value", `{"a":,"pg_ready":true}`, "decode pgs: byte 5: not valid JSON: no value"},
+		{"string with a comma and no end", `{"a":"bcd,efg`, "decode pgs: cut off at byte 13: unexpected EOF"},
 		{"unquoted key", `{a:1}`, "decode pgs: byte 1: not valid JSON: no key"},
 		{"no value", `{"a":nothing}`, "decode pgs: byte 5: not valid JSON: no value"},
 	} {
