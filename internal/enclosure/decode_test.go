@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure/enclosuretest"
 )
 
 // A part that was swapped at some time is fine: SWAP stands beside the status.
@@ -77,7 +79,7 @@ func TestLabelsAreTrimmedValidAndBounded(t *testing.T) {
 }
 
 func TestRepliesThatAreNotThePage(t *testing.T) {
-	good := plainShelf().page(PageConfiguration)
+	good := enclosuretest.PlainShelf().Page(PageConfiguration)
 	for name, c := range map[string]struct {
 		reply []byte
 		want  error
@@ -99,12 +101,12 @@ func TestRepliesThatAreNotThePage(t *testing.T) {
 }
 
 func TestConfigurationOfTooManyElementsIsRefused(t *testing.T) {
-	s := plainShelf()
-	s.types = nil
+	s := enclosuretest.PlainShelf()
+	s.Types = nil
 	for range 65 {
-		s.types = append(s.types, madeType{kind: TypeTemperature, elements: repeat(255, Raw{1})})
+		s.Types = append(s.Types, enclosuretest.Type{Kind: byte(TypeTemperature), Elements: enclosuretest.Repeat(255, Raw{1})})
 	}
-	_, err := DecodeConfig(s.configuration())
+	_, err := DecodeConfig(s.Page(PageConfiguration))
 	if want := "decode configuration page: 16640 elements, more than a status page can hold"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -112,15 +114,15 @@ func TestConfigurationOfTooManyElementsIsRefused(t *testing.T) {
 
 // A status page that ends early gives what is there; the rest is absent.
 func TestStatusPageThatEndsEarly(t *testing.T) {
-	s := plainShelf()
+	s := enclosuretest.PlainShelf()
 	c := mustConfig(t, s)
-	full := s.page(PageStatus)
+	full := s.Page(PageStatus)
 	p, err := DecodeStatus(c, full[:8+4*5+2])
 	if err != nil {
 		t.Fatal(err)
 	}
 	overall := Raw{}
-	want := &StatusPage{Short: true, Types: []TypeStatus{{Overall: &overall, Elements: repeat(4, Raw{1})}, {}, {}}}
+	want := &StatusPage{Short: true, Types: []TypeStatus{{Overall: &overall, Elements: []Raw{{1}, {1}, {1}, {1}}}, {}, {}}}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("%+v, want %+v", p, want)
 	}
@@ -133,20 +135,20 @@ func TestStatusPageThatEndsEarly(t *testing.T) {
 // an element index, and the slots must still find their own.
 func TestSlotsFindTheirDescriptorsWhateverIsLeftOut(t *testing.T) {
 	const disk = 0x5000cca000000010
-	s := &madeShelf{types: []madeType{
-		{kind: TypeController, elements: repeat(2, Raw{1})},
-		{kind: TypeExpander, elements: repeat(2, Raw{1})},
-		{kind: TypeArrayDeviceSlot, elements: repeat(2, Raw{1})},
-		{kind: TypeInitiatorPort, elements: repeat(1, Raw{1})},
+	s := &enclosuretest.Shelf{Types: []enclosuretest.Type{
+		{Kind: byte(TypeController), Elements: enclosuretest.Repeat(2, Raw{1})},
+		{Kind: byte(TypeExpander), Elements: enclosuretest.Repeat(2, Raw{1})},
+		{Kind: byte(TypeArrayDeviceSlot), Elements: enclosuretest.Repeat(2, Raw{1})},
+		{Kind: byte(TypeInitiatorPort), Elements: enclosuretest.Repeat(1, Raw{1})},
 	}}
 	c := mustConfig(t, s)
 	slots := func(eiioe byte, first int) [][]byte {
 		if first < 0 {
-			return [][]byte{slotSAS(-1, -1, 0, disk, 1), slotSAS(-1, -1, 0, disk+1, 1)}
+			return [][]byte{enclosuretest.SlotSAS(-1, -1, 0, disk, 1), enclosuretest.SlotSAS(-1, -1, 0, disk+1, 1)}
 		}
-		return [][]byte{slotSAS(first, 1, eiioe, disk, 1), slotSAS(first+1, 2, eiioe, disk+1, 1)}
+		return [][]byte{enclosuretest.SlotSAS(first, 1, eiioe, disk, 1), enclosuretest.SlotSAS(first+1, 2, eiioe, disk+1, 1)}
 	}
-	expanders := [][]byte{expanderSAS(2, 0, 7, 4), expanderSAS(3, 0, 8, 4)}
+	expanders := [][]byte{enclosuretest.ExpanderSAS(2, 0, 7, 4), enclosuretest.ExpanderSAS(3, 0, 8, 4)}
 	for name, c2 := range map[string]struct{ expanders, slots [][]byte }{
 		"slots only, index":               {nil, slots(0, 4)},
 		"slots only, index with overall":  {nil, slots(1, 7)},
@@ -154,11 +156,11 @@ func TestSlotsFindTheirDescriptorsWhateverIsLeftOut(t *testing.T) {
 		"expanders and slots":             {expanders, slots(0, 4)},
 		"expanders and slots, no index":   {expanders, slots(0, -1)},
 		"index off by one":                {nil, slots(0, 5)},
-		"first slot empty and invalid":    {nil, [][]byte{slotInvalid(4, 0), slots(0, 4)[1]}},
-		"everything, with the controller": {append([][]byte{expanderSAS(0, 0, 5, 1), expanderSAS(1, 0, 6, 1)}, expanders...), slots(0, 4)},
+		"first slot empty and invalid":    {nil, [][]byte{enclosuretest.SlotInvalid(4, 0), slots(0, 4)[1]}},
+		"everything, with the controller": {append([][]byte{enclosuretest.ExpanderSAS(0, 0, 5, 1), enclosuretest.ExpanderSAS(1, 0, 6, 1)}, expanders...), slots(0, 4)},
 	} {
-		s.types[1].additional, s.types[2].additional = c2.expanders, c2.slots
-		p, err := DecodeAdditional(c, s.page(PageAdditional))
+		s.Types[1].Additional, s.Types[2].Additional = c2.expanders, c2.slots
+		p, err := DecodeAdditional(c, s.Page(PageAdditional))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,8 +172,8 @@ func TestSlotsFindTheirDescriptorsWhateverIsLeftOut(t *testing.T) {
 }
 
 func FuzzConfiguration(f *testing.F) {
-	for _, s := range madeShelves() {
-		f.Add(s.page(PageConfiguration))
+	for _, s := range enclosuretest.Shelves() {
+		f.Add(s.Page(PageConfiguration))
 	}
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		c, err := DecodeConfig(reply)
@@ -253,9 +255,9 @@ func FuzzAdditional(f *testing.F) {
 
 // fuzzPage fuzzes a page together with the configuration that orders it.
 func fuzzPage(f *testing.F, code byte, check func(*testing.T, *Config, []byte)) {
-	for _, s := range madeShelves() {
-		if p := s.page(code); p != nil {
-			f.Add(s.page(PageConfiguration), p)
+	for _, s := range enclosuretest.Shelves() {
+		if p := s.Page(code); p != nil {
+			f.Add(s.Page(PageConfiguration), p)
 		}
 	}
 	f.Fuzz(func(t *testing.T, config, reply []byte) {

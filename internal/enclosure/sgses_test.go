@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure/enclosuretest"
 )
 
 // The tests of this file hold the decoders against a program that shares no
@@ -18,11 +20,11 @@ import (
 // version 1.46 counts; later ones misread thresholds and condition bits.
 
 // sgSES returns sg_ses's text about one page of a shelf.
-func sgSES(t *testing.T, s *madeShelf, page string) string {
+func sgSES(t *testing.T, s *enclosuretest.Shelf, page string) string {
 	t.Helper()
 	var hex strings.Builder
 	for _, code := range []byte{PageConfiguration, PageStatus, PageThreshold, PageDescriptor, PageAdditional} {
-		for i, b := range s.page(code) {
+		for i, b := range s.Page(code) {
 			fmt.Fprintf(&hex, "%02x ", b)
 			if i%16 == 15 {
 				hex.WriteByte('\n')
@@ -108,8 +110,8 @@ func blocks(text string) []block {
 
 func TestConfigurationIsWhatSgSesPrints(t *testing.T) {
 	requireSgSES(t)
-	for _, s := range madeShelves() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, s := range enclosuretest.Shelves() {
+		t.Run(s.Name, func(t *testing.T) {
 			c := mustConfig(t, s)
 			var b strings.Builder
 			fmt.Fprintf(&b, "Configuration diagnostic page:\n  number of secondary subenclosures: %d\n", len(c.Subenclosures)-1)
@@ -212,10 +214,10 @@ func sgNotDecoded() []string {
 
 func TestStatusIsWhatSgSesPrints(t *testing.T) {
 	requireSgSES(t)
-	for _, s := range madeShelves() {
-		t.Run(s.name, func(t *testing.T) {
+	for _, s := range enclosuretest.Shelves() {
+		t.Run(s.Name, func(t *testing.T) {
 			c := mustConfig(t, s)
-			p, err := DecodeStatus(c, s.page(PageStatus))
+			p, err := DecodeStatus(c, s.Page(PageStatus))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -321,13 +323,13 @@ func comparable(t *testing.T, b block, kind ElementType) map[string]string {
 func TestThresholdsAreWhatSgSesPrints(t *testing.T) {
 	requireSgSES(t)
 	value := regexp.MustCompile(`(high critical|high warning|low warning|low critical)=(\S+)`)
-	for _, s := range madeShelves() {
-		if s.page(PageThreshold) == nil {
+	for _, s := range enclosuretest.Shelves() {
+		if s.Page(PageThreshold) == nil {
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			c := mustConfig(t, s)
-			p, err := DecodeThresholds(c, s.page(PageThreshold))
+			p, err := DecodeThresholds(c, s.Page(PageThreshold))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -361,7 +363,7 @@ func TestThresholdsAreWhatSgSesPrints(t *testing.T) {
 				}
 				compared++
 			}
-			if s.name != "subenclosures" && compared == 0 {
+			if s.Name != "subenclosures" && compared == 0 {
 				t.Error("sg_ses printed no thresholds")
 			}
 		})
@@ -370,13 +372,13 @@ func TestThresholdsAreWhatSgSesPrints(t *testing.T) {
 
 func TestDescriptorsAreWhatSgSesPrints(t *testing.T) {
 	requireSgSES(t)
-	for _, s := range madeShelves() {
-		if s.page(PageDescriptor) == nil {
+	for _, s := range enclosuretest.Shelves() {
+		if s.Page(PageDescriptor) == nil {
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			c := mustConfig(t, s)
-			p, err := DecodeDescriptors(c, s.page(PageDescriptor))
+			p, err := DecodeDescriptors(c, s.Page(PageDescriptor))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -403,13 +405,13 @@ func TestDescriptorsAreWhatSgSesPrints(t *testing.T) {
 
 func TestAdditionalStatusIsWhatSgSesPrints(t *testing.T) {
 	requireSgSES(t)
-	for _, s := range madeShelves() {
-		if s.page(PageAdditional) == nil {
+	for _, s := range enclosuretest.Shelves() {
+		if s.Page(PageAdditional) == nil {
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
+		t.Run(s.Name, func(t *testing.T) {
 			c := mustConfig(t, s)
-			p, err := DecodeAdditional(c, s.page(PageAdditional))
+			p, err := DecodeAdditional(c, s.Page(PageAdditional))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -422,8 +424,8 @@ func TestAdditionalStatusIsWhatSgSesPrints(t *testing.T) {
 				}
 			}
 			sent := 0
-			for _, ty := range s.types {
-				sent += len(ty.additional)
+			for _, ty := range s.Types {
+				sent += len(ty.Additional)
 			}
 			if sent != len(got) {
 				t.Fatalf("%d descriptors decoded, %d sent", len(got), sent)
@@ -520,9 +522,9 @@ func bit(b bool) int {
 
 func bitText(b bool) string { return strconv.Itoa(bit(b)) }
 
-func mustConfig(t *testing.T, s *madeShelf) *Config {
+func mustConfig(t *testing.T, s *enclosuretest.Shelf) *Config {
 	t.Helper()
-	c, err := DecodeConfig(s.page(PageConfiguration))
+	c, err := DecodeConfig(s.Page(PageConfiguration))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,619 @@
+package enclosure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure/enclosuretest"
+)
+
+// fakeSES answers for all SES devices of a host, by the device's name.
+type fakeSES struct {
+	mu       sync.Mutex
+	shelves  map[string]*enclosuretest.Shelf
+	hang     map[string]chan struct{} // a command to it waits for this
+	fail     map[string]error
+	commands atomic.Int64
+	asked    map[string][]byte // pages, in order
+}
+
+func newFakeSES(h *enclosuretest.Host) *fakeSES {
+	f := &fakeSES{
+		shelves: map[string]*enclosuretest.Shelf{}, hang: map[string]chan struct{}{}, fail: map[string]error{}, asked: map[string][]byte{},
+	}
+	for i, s := range h.Shelves {
+		for iom := byte(1); iom <= 2; iom++ {
+			f.shelves[enclosuretest.SESName(i, iom)] = enclosuretest.DenseShelf(s.LogicalID, iom)
+		}
+	}
+	return f
+}
+
+func (f *fakeSES) open(d Device) Transport { return fakeDevice{f, d.SG} }
+
+type fakeDevice struct {
+	ses *fakeSES
+	sg  string
+}
+
+func (d fakeDevice) ReceiveDiagnostic(_ context.Context, page byte) ([]byte, error) {
+	f := d.ses
+	f.commands.Add(1)
+	f.mu.Lock()
+	f.asked[d.sg] = append(f.asked[d.sg], page)
+	hang, err, shelf := f.hang[d.sg], f.fail[d.sg], f.shelves[d.sg]
+	f.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	if err != nil {
+		return nil, err
+	}
+	reply := shelf.Page(page)
+	if reply == nil {
+		return nil, &SenseError{Key: 5, ASC: 0x24}
+	}
+	return reply, nil
+}
+
+// change runs f while no command is being answered.
+func (f *fakeSES) change(c func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c()
+}
+
+// memoryStore keeps records as JSON, like the state directory.
+type memoryStore struct {
+	records map[string][]byte
+	saves   int
+	err     error
+}
+
+func (s *memoryStore) Load(name string, _ int, v any) (bool, error) {
+	b, ok := s.records[name]
+	if !ok || s.err != nil {
+		return false, s.err
+	}
+	return true, json.Unmarshal(b, v)
+}
+
+func (s *memoryStore) Save(name string, _ int, v any) error {
+	if s.err != nil {
+		return s.err
+	}
+	b, err := json.Marshal(v)
+	s.records[name] = b
+	s.saves++
+	return err
+}
+
+// bench is a Watcher over a made-up host.
+type bench struct {
+	t     testing.TB
+	host  *enclosuretest.Host
+	ses   *fakeSES
+	store *memoryStore
+	w     *Watcher
+	now   time.Time
+	opts  Options
+	dir   string
+}
+
+func newBench(t testing.TB, h *enclosuretest.Host) *bench {
+	b := &bench{
+		t: t, host: h, ses: newFakeSES(h), store: &memoryStore{records: map[string][]byte{}},
+		now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC),
+	}
+	b.opts = Options{
+		Timeout: time.Minute, Open: b.ses.open, Store: b.store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}
+	b.rebuild()
+	b.restart()
+	return b
+}
+
+// rebuild brings the host's trees up to what the host is now.
+func (b *bench) rebuild() {
+	b.t.Helper()
+	if b.dir == "" {
+		b.dir = b.t.TempDir()
+	}
+	dir := b.dir
+	if err := b.host.Write(dir); err != nil {
+		b.t.Fatal(err)
+	}
+	b.opts.Tree = Tree{Sysfs: filepath.Join(dir, "sys"), Dev: filepath.Join(dir, "dev"), Rootfs: filepath.Join(dir, "root")}
+	if b.w != nil {
+		b.w.opts.Tree = b.opts.Tree
+	}
+}
+
+// restart forgets everything but the store.
+func (b *bench) restart() { b.w = NewWatcher(b.opts) }
+
+func (b *bench) poll() *Survey {
+	b.t.Helper()
+	s, err := b.tryPoll()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func (b *bench) tryPoll() (*Survey, error) {
+	b.t.Helper()
+	b.now = b.now.Add(time.Minute)
+	return b.w.Poll(context.Background(), b.now)
+}
+
+// rows writes the map as lines.
+func rows(s *Survey) []string {
+	var out []string
+	for _, o := range s.OSDs {
+		out = append(out, fmt.Sprintf("%s %s %s/%s %s %s %s hbas %s paths %d of %v missing %v",
+			o.Daemon, o.Role, o.Enclosure, o.Slot, o.Device, o.WWN, o.Serial, strings.Join(o.HBAs, "+"), o.Paths, o.States, o.VolumeMissing))
+	}
+	return out
+}
+
+// wantRows is the map of a host in which everything is in order.
+func wantRows(h *enclosuretest.Host, s *Survey) []string {
+	device := map[string]string{} // multipath names follow from how the host was written
+	for _, o := range s.OSDs {
+		device[o.Daemon+o.Role] = o.Device
+	}
+	both := enclosuretest.Adapter(1) + "+" + enclosuretest.Adapter(2)
+	var out []string
+	for osd := range len(h.Shelves) * h.Bays {
+		name := fmt.Sprintf("osd.%d", osd)
+		shelf, slot := h.Bay(osd)
+		out = append(out, fmt.Sprintf("%s block %s/%d %s 0x%s %s hbas %s paths 2 of map[running:2] missing false",
+			name, FormatID(h.Shelves[shelf].LogicalID), slot, device[name+"block"], h.WWN(osd), h.Serial(osd), both))
+		db := enclosuretest.DBDisk(osd)
+		out = append(out, fmt.Sprintf("%s db / nvme%dn1 eui.%016x NV%06d hbas 0000:%02x:00.0 paths 1 of map[live:1] missing false",
+			name, db, 0x36000+db, db, 0x65+db))
+	}
+	slices.SortFunc(out, func(a, b string) int { return strings.Compare(key(a), key(b)) })
+	return out
+}
+
+func key(row string) string { return strings.Join(strings.Fields(row)[:2], " ") }
+
+// diff lists the lines in which two maps differ.
+func diff(a, b []string) (onlyA, onlyB []string) {
+	for _, l := range a {
+		if !slices.Contains(b, l) {
+			onlyA = append(onlyA, l)
+		}
+	}
+	for _, l := range b {
+		if !slices.Contains(a, l) {
+			onlyB = append(onlyB, l)
+		}
+	}
+	return onlyA, onlyB
+}
+
+func expectRows(t testing.TB, got, want []string) {
+	t.Helper()
+	missing, unexpected := diff(want, got)
+	if len(missing)+len(unexpected) > 0 {
+		t.Errorf("missing:\n%s\nunexpected:\n%s", strings.Join(missing, "\n"), strings.Join(unexpected, "\n"))
+	}
+}
+
+func TestEveryOSDIsInItsSlotOverBothPaths(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(60))
+	s := b.poll()
+	expectRows(t, rows(s), wantRows(b.host, s))
+	before := b.ses.commands.Load()
+	if b.poll(); b.ses.commands.Load()-before > 20 {
+		t.Errorf("%d SCSI commands in a poll", b.ses.commands.Load()-before)
+	}
+	if s.Host != "storage1" {
+		t.Errorf("host %q", s.Host)
+	}
+	for _, o := range s.OSDs {
+		if o.Role == "block" && !strings.HasPrefix(o.Device, "dm-") {
+			t.Errorf("%s: device %s, want the multipath device", o.Daemon, o.Device)
+		}
+	}
+}
+
+// Without the kernel's ses module the addresses in page 0Ah lead to the slots.
+func TestSlotsAreFoundWithoutTheKernelsLinks(t *testing.T) {
+	h := enclosuretest.TwoShelves(8)
+	h.KernelLinks = false
+	b := newBench(t, h)
+	s := b.poll()
+	expectRows(t, rows(s), wantRows(h, s))
+}
+
+// Without access to the SES devices the kernel's links do.
+func TestSlotsAreFoundWithoutTheSESDevices(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	for sg := range b.ses.shelves {
+		b.ses.fail[sg] = fmt.Errorf("open %s: %w", sg, errors.ErrUnsupported)
+	}
+	s, err := b.tryPoll()
+	if err == nil || !strings.Contains(err.Error(), "read SES devices: sg201: open sg201: unsupported operation") {
+		t.Errorf("no device answered: %v", err)
+	}
+	expectRows(t, rows(s), wantRows(b.host, s))
+}
+
+// The shelf goes, OSDs and all; the map stays, also over a reboot.
+func TestTheMapOutlivesTheShelfAndAReboot(t *testing.T) {
+	for _, unmounted := range []bool{false, true} {
+		bays := 60
+		if unmounted {
+			bays = 8
+		}
+		b := newBench(t, enclosuretest.TwoShelves(bays))
+		before := rows(b.poll())
+		b.host.Shelves[0].Gone = true
+		b.host.Unmounted = unmounted
+		b.rebuild()
+		var want []string
+		for _, r := range before {
+			if strings.Contains(r, FormatID(b.host.Shelves[0].LogicalID)) {
+				r = strings.Replace(r, "of map[running:2]", "of map[]", 1)
+			}
+			want = append(want, r)
+		}
+		for _, step := range []string{"shelf gone", "rebooted"} {
+			s := b.poll()
+			expectRows(t, rows(s), want)
+			if got := fmt.Sprint(s.Shelves[0].ID, s.Shelves[0].Product, s.Shelves[0].Present, s.Shelves[0].Shelf == nil); got != "5000ccab01000000DENSE60false true" {
+				t.Errorf("%s: first shelf %s", step, got)
+			}
+			if !s.Shelves[1].Present || s.Shelves[1].Shelf == nil {
+				t.Errorf("%s: the second shelf is not there", step)
+			}
+			if got, want := processLines(s), []string{
+				"5000ccab01000000 5000ccab0100ff01 sg201 up false", "5000ccab01000000 5000ccab0100ff02 sg202 up false",
+				"5000ccab02000000 5000ccab0200ff01 sg203 up true", "5000ccab02000000 5000ccab0200ff02 sg204 up true",
+			}; !slices.Equal(got, want) {
+				t.Errorf("%s: %v", step, got)
+			}
+			b.restart()
+		}
+		b.host.Shelves[0].Gone = false
+		b.rebuild()
+		s := b.poll()
+		expectRows(t, rows(s), wantRows(b.host, s))
+	}
+}
+
+func processLines(s *Survey) []string {
+	var out []string
+	for _, p := range s.Processes {
+		out = append(out, fmt.Sprintf("%s %s %s up %v", p.Enclosure, p.IOM, p.SG, p.Up))
+	}
+	return out
+}
+
+func TestASwappedDiskChangesOneRow(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	before := rows(b.poll())
+	b.host.Swapped[7] = true
+	b.rebuild()
+	s := b.poll()
+	was, is := diff(before, rows(s))
+	if len(was) != 1 || len(is) != 1 || !strings.HasPrefix(was[0], "osd.7 block") || !strings.HasPrefix(is[0], "osd.7 block") {
+		t.Errorf("%v\nbecame %v", was, is)
+	}
+	expectRows(t, rows(s), wantRows(b.host, s))
+	if b.store.saves != 2 {
+		t.Errorf("the map was stored %d times, want 2", b.store.saves)
+	}
+}
+
+func TestAMovedOSDLeavesItsOldSlot(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	b.poll()
+	b.host.Moved[3], b.host.Moved[12] = 12, 3
+	b.rebuild()
+	s := b.poll()
+	expectRows(t, rows(s), wantRows(b.host, s))
+	for _, o := range s.OSDs {
+		if o.Daemon == "osd.3" && o.Role == "block" && (o.Enclosure != "5000ccab02000000" || o.Slot != "4") {
+			t.Errorf("osd.3 is in %s/%s", o.Enclosure, o.Slot)
+		}
+	}
+}
+
+func TestForgetting(t *testing.T) {
+	for forget, wantEntries := range map[string]int{"0x5000CCAB01000000": 32 - 8, "osd.3": 30} {
+		b := newBench(t, enclosuretest.TwoShelves(8))
+		b.poll()
+		b.host.Shelves[0].Gone = true
+		b.host.Unmounted = true
+		b.rebuild()
+		id, err := ParseForget(forget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.opts.Forget = []string{id}
+		b.restart()
+		s := b.poll()
+		shelves := 2
+		if id != "osd.3" {
+			shelves = 1
+		}
+		if len(s.OSDs) != wantEntries || len(s.Shelves) != shelves {
+			t.Errorf("%s: %d entries, %d shelves", forget, len(s.OSDs), len(s.Shelves))
+		}
+		// What is there comes back by itself; what was forgotten stays forgotten.
+		b.opts.Forget = nil
+		b.restart()
+		if again := b.poll(); len(again.OSDs) != wantEntries {
+			t.Errorf("%s: %d entries after a restart", forget, len(again.OSDs))
+		}
+	}
+	for _, bad := range []string{"", "shelf", "osd.", "osd.x", "12345678901234567"} {
+		if _, err := ParseForget(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+// The host came up before its shelf: every disk is there, but LVM did not
+// activate the volumes.
+func TestVolumesThatLVMDidNotActivate(t *testing.T) {
+	for _, unmounted := range []bool{false, true} {
+		b := newBench(t, enclosuretest.TwoShelves(8))
+		b.poll()
+		b.host.Inactive = map[int]bool{5: true, 12: true} // one encrypted, one not
+		b.host.Unmounted = unmounted
+		b.rebuild()
+		b.restart()
+		s := b.poll()
+		var missing []string
+		for _, o := range s.OSDs {
+			if o.VolumeMissing {
+				missing = append(missing, fmt.Sprintf("%s %s %s/%s %v", o.Daemon, o.Role, o.Enclosure, o.Slot, o.States))
+			}
+		}
+		want := []string{
+			"osd.12 block 5000ccab02000000/4 map[running:2]", "osd.5 block 5000ccab01000000/5 map[running:2]",
+		}
+		if !slices.Equal(missing, want) || !s.Shelves[0].Present {
+			t.Errorf("unmounted %v: %v, want %v", unmounted, missing, want)
+		}
+	}
+}
+
+func TestALostPathIsCountedAgainstWhatWasThere(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	b.poll()
+	b.host.Dead["3/2"] = true
+	b.host.Shelves[1].IOMGone = map[byte]bool{1: true}
+	b.rebuild()
+	b.restart()
+	s := b.poll()
+	both := []string{enclosuretest.Adapter(1), enclosuretest.Adapter(2)}
+	for _, o := range s.OSDs {
+		want := map[string]int{"running": 2}
+		switch {
+		case o.Role == "db":
+			continue
+		case o.Daemon == "osd.3":
+			want = map[string]int{"running": 1, "offline": 1}
+		case o.Enclosure == "5000ccab02000000":
+			want = map[string]int{"running": 1}
+		}
+		if !maps.Equal(o.States, want) || o.Paths != 2 || !slices.Equal(o.HBAs, both) {
+			t.Errorf("%s: %v of %d paths, HBAs %v", o.Daemon, o.States, o.Paths, o.HBAs)
+		}
+	}
+	want := []string{
+		"5000ccab01000000 5000ccab0100ff01 sg201 up true", "5000ccab01000000 5000ccab0100ff02 sg202 up true",
+		"5000ccab02000000 5000ccab0200ff01 sg203 up false", "5000ccab02000000 5000ccab0200ff02 sg204 up true",
+	}
+	if got := processLines(s); !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// An OSD leaves the map when this process can ask the cluster, the cluster no
+// longer has it and this host does not see it. One that this host still sees
+// stays; so does everything while the cluster does not answer.
+func TestOSDsThatLeftTheCluster(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	b.poll()
+	b.host.Shelves[0].Gone = true
+	b.host.Unmounted = true
+	b.rebuild()
+	answer := &OSDMap{Cluster: enclosuretest.ClusterFSID, OSDs: map[string]string{}}
+	for osd := range 16 {
+		answer.OSDs[fmt.Sprintf("osd.%d", osd)] = enclosuretest.OSDUUID(osd)
+	}
+	delete(answer.OSDs, "osd.1")                                  // gone
+	answer.OSDs["osd.2"] = "ffffffff-0000-0000-0000-000000000000" // its name was given to another
+	delete(answer.OSDs, "osd.10")                                 // this host still sees it
+	var asked int
+	var fail error
+	b.opts.Cluster = func(context.Context) (*OSDMap, error) { asked++; return answer, fail }
+	b.restart()
+	fail = errors.New("no quorum")
+	if s := b.poll(); len(s.OSDs) != 32 {
+		t.Errorf("%d entries while the cluster does not answer", len(s.OSDs))
+	}
+	fail = nil
+	b.poll()
+	b.now = b.now.Add(clusterEvery)
+	s := b.poll()
+	var left []string
+	for osd := range 16 {
+		name := fmt.Sprintf("osd.%d", osd)
+		if !slices.ContainsFunc(s.OSDs, func(o OSDView) bool { return o.Daemon == name }) {
+			left = append(left, name)
+		}
+	}
+	if !slices.Equal(left, []string{"osd.1", "osd.2"}) || asked != 2 {
+		t.Errorf("left: %v, asked %d times", left, asked)
+	}
+	answer.Cluster = "another"
+	clear(answer.OSDs)
+	b.now = b.now.Add(clusterEvery)
+	if s := b.poll(); len(s.OSDs) != 28 {
+		t.Errorf("another cluster's word took %d entries", 28-len(s.OSDs))
+	}
+}
+
+// Four SES processes: one command each per poll, four more for one of them when
+// the hour is over.
+func TestCommandsInSteadyState(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(1))
+	b.poll()
+	first := b.ses.commands.Load()
+	if first != 4*5 {
+		t.Errorf("first poll: %d commands", first)
+	}
+	most := int64(0)
+	for range 150 {
+		before := b.ses.commands.Load()
+		b.poll()
+		most = max(most, b.ses.commands.Load()-before)
+	}
+	if total := b.ses.commands.Load() - first; most > 20 || most != 8 || total != 150*4+2*4*4 {
+		t.Errorf("at most %d commands in a poll, %d in 150 polls", most, total)
+	}
+}
+
+// A hung IOM costs its own timeout and nothing else: the others are read, its
+// shelf is known through its peer, it gets no second command while the first
+// is under way, and it is read again when it comes back.
+func TestAHungIOMCostsOnlyItself(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	b.poll()
+	release := make(chan struct{})
+	b.ses.change(func() { b.ses.hang["sg201"] = release })
+	b.w.opts.Timeout = 50 * time.Millisecond
+	for range 3 {
+		s := b.poll()
+		want := []string{
+			"5000ccab01000000 5000ccab0100ff01 sg201 up false", "5000ccab01000000 5000ccab0100ff02 sg202 up true",
+			"5000ccab02000000 5000ccab0200ff01 sg203 up true", "5000ccab02000000 5000ccab0200ff02 sg204 up true",
+		}
+		if got := processLines(s); !slices.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		if s.Shelves[0].Shelf == nil || len(s.Shelves[0].Shelf.Elements) != 194 {
+			t.Error("the shelf is not known through its other IOM")
+		}
+		expectRows(t, rows(s), wantRows(b.host, s))
+	}
+	b.ses.change(func() {
+		if pages := b.ses.asked["sg201"]; len(pages) != 6 {
+			t.Errorf("pages asked of the hung IOM: %v", pages)
+		}
+		delete(b.ses.hang, "sg201")
+	})
+	if n := b.w.abandoned.Load(); n != 1 {
+		t.Errorf("%d commands given up", n)
+	}
+	close(release)
+	b.w.opts.Timeout = time.Minute
+	for !strings.HasSuffix(processLines(b.poll())[0], "up true") {
+	}
+	if n := b.w.abandoned.Load(); n != 0 {
+		t.Errorf("%d commands given up after all came back", n)
+	}
+}
+
+func TestARestartKnowsTheShelfOfADeadIOM(t *testing.T) {
+	h := enclosuretest.TwoShelves(8)
+	h.KernelLinks = false
+	b := newBench(t, h)
+	b.poll()
+	b.ses.fail["sg203"] = errors.New("SCSI status 0x0, host no connection, driver 0x0")
+	b.restart()
+	if got := processLines(b.poll())[2]; got != "5000ccab02000000 5000ccab0200ff01 sg203 up false" {
+		t.Error(got)
+	}
+}
+
+// A replaced IOM has another address; it does not leave a dead one behind.
+func TestAReplacedIOMTakesTheOldOnesPlace(t *testing.T) {
+	var m Memory
+	s := m.shelf("a")
+	listed := map[string]bool{"old": true, "peer": true}
+	is := func(iom string) bool { return listed[iom] }
+	s.iom(iomMemory{IOM: "old", SG: "sg1", Process: 1}, is)
+	s.iom(iomMemory{IOM: "peer", SG: "sg2", Process: 2}, is)
+	listed = map[string]bool{"new": true, "peer": true}
+	s.iom(iomMemory{IOM: "new", SG: "sg3", Process: 1}, is)
+	s.iom(iomMemory{IOM: "peer", SG: "sg4", Process: 2}, is)
+	if got := fmt.Sprint(s.IOMs); got != "[{peer sg4 2} {new sg3 1}]" {
+		t.Error(got)
+	}
+}
+
+func TestAHostWithoutShelves(t *testing.T) {
+	b := newBench(t, &enclosuretest.Host{})
+	if s := b.poll(); len(s.Shelves)+len(s.Processes)+len(s.OSDs) != 0 || b.store.saves != 0 {
+		t.Errorf("%+v, %d saves", s, b.store.saves)
+	}
+}
+
+// A map that cannot be read is not overwritten, and one that cannot be written
+// fails the poll, which is usable all the same.
+func TestAStoreThatFails(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(8))
+	b.store.err = errors.New("disk on fire")
+	s, err := b.tryPoll()
+	if err == nil || err.Error() != "load enclosure map: disk on fire" || len(s.OSDs) != 32 {
+		t.Errorf("%v", err)
+	}
+	b.store.err = nil
+	b.poll()
+	b.store.err = errors.New("read-only")
+	b.host.Swapped[1] = true
+	b.rebuild()
+	s, err = b.tryPoll()
+	if err == nil || err.Error() != "save enclosure map: read-only" || len(s.OSDs) != 32 {
+		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkEnclosurePoll is one poll of a host with two shelves of 60 disks, each
+// with two paths, in the steady state.
+func BenchmarkEnclosurePoll(b *testing.B) {
+	host := newBench(b, enclosuretest.TwoShelves(60))
+	host.poll()
+	before := host.ses.commands.Load()
+	b.ReportAllocs()
+	polls := 0
+	for b.Loop() {
+		host.poll()
+		polls++
+	}
+	b.ReportMetric(float64(host.ses.commands.Load()-before)/float64(polls), "scsi-commands/op")
+}
+
+// BenchmarkEnclosurePages is the decoding and merging of what two IOMs of a
+// shelf with 194 elements say.
+func BenchmarkEnclosurePages(b *testing.B) {
+	const id = 0x5000ccab01000000
+	first, second := enclosuretest.DenseShelf(id, 1), enclosuretest.DenseShelf(id, 2)
+	b.ReportAllocs()
+	for b.Loop() {
+		Merge([]*Report{report(b, first), report(b, second)})
+	}
+}
