@@ -9,5 +9,6 @@ func Specs() []Spec {
 		msaSpec(),
 		rgwSpec(),
 		daemonSpec(),
+		enclosureSpec(),
 	}
 }

@@ -42,6 +42,9 @@ type Path struct {
 	serial    string
 }
 
+// stateRunning is the kernel's word for a path that is used.
+const stateRunning = "running"
+
 // maxDepth bounds how many device-mapper levels may lie between an OSD and its
 // disk.
 const maxDepth = 16
@@ -125,7 +128,11 @@ func (t Tree) readPath(name, dir string) Path {
 	if err != nil {
 		return p
 	}
-	if state := label([]byte(t.read(device, "state"))); state != "" {
+	switch state := label([]byte(t.read(device, "state"))); state {
+	case "":
+	case "live": // NVMe's word
+		p.State = stateRunning
+	default:
 		p.State = state
 	}
 	p.Address = t.sasAddress(device)

@@ -102,7 +102,7 @@ func (w *Watcher) osdViews(blocks *walk, volumes []Volume, visible map[string][]
 		running := false
 		for _, p := range paths {
 			v.States[p.State]++
-			running = running || p.State == "running" || p.State == "live"
+			running = running || p.State == stateRunning
 		}
 		v.VolumeMissing = !there && running && e.Volume != "" && blocks.dmByUUID(e.Volume) == ""
 		out = append(out, v)

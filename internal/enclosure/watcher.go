@@ -107,6 +107,7 @@ func (w *Watcher) Poll(ctx context.Context, now time.Time) (*Survey, error) {
 		w.memory.observe(v, func(d Disk) location { return locate(d, shelves) })
 	}
 	w.memory.keepRoles(volumes)
+	w.memory.sort()
 	osds := w.osdViews(blocks, volumes, visible)
 	if w.leftCluster(ctx, now, osds) {
 		osds = w.osdViews(blocks, volumes, visible)

@@ -184,7 +184,7 @@ func wantRows(h *enclosuretest.Host, s *Survey) []string {
 		out = append(out, fmt.Sprintf("%s block %s/%d %s 0x%s %s hbas %s paths 2 of map[running:2] missing false",
 			name, FormatID(h.Shelves[shelf].LogicalID), slot, device[name+"block"], h.WWN(osd), h.Serial(osd), both))
 		db := enclosuretest.DBDisk(osd)
-		out = append(out, fmt.Sprintf("%s db / nvme%dn1 eui.%016x NV%06d hbas 0000:%02x:00.0 paths 1 of map[live:1] missing false",
+		out = append(out, fmt.Sprintf("%s db / nvme%dn1 eui.%016x NV%06d hbas 0000:%02x:00.0 paths 1 of map[running:1] missing false",
 			name, db, 0x36000+db, db, 0x65+db))
 	}
 	slices.SortFunc(out, func(a, b string) int { return strings.Compare(key(a), key(b)) })

@@ -359,10 +359,42 @@ func FaultShelf() *Shelf {
 	return s
 }
 
-// Shelves lists them all; the dense one with both its IOMs.
+// SmallShelf has four bays, of which each IOM may access two, and one of most
+// faults: a supply without mains, a stopped fan, a hot sensor, an idle sensor
+// that calls itself critical, an open cover, a bay with a fault, an empty one.
+func SmallShelf(logicalID uint64, process byte) *Shelf {
+	s := &Shelf{
+		Name: fmt.Sprintf("small-iom%d", process), LogicalID: logicalID, Process: process, Processes: 2,
+		Vendor: "ACME", Product: "SMALL4", Revision: "7", Conditions: 0x0a, Generation: 3, DescriptorPadding: 20,
+	}
+	slots := Type{Kind: 0x17, Text: "Bays", Overall: Raw{8}}
+	for i, e := range []Raw{{1}, {0x11, 0, 0x02, 0}, {0x42, 0, 0, 0x60}, {5}} {
+		if i/2 != int(process)-1 {
+			e = Raw{8}
+		}
+		slots.Elements = append(slots.Elements, e)
+		slots.Names = append(slots.Names, fmt.Sprintf("SLOT %03d,ZX%06d", i, i))
+		slots.Additional = append(slots.Additional, SlotSAS(i, i, 0, DenseDisk(logicalID, i, process), logicalID|0x3f))
+	}
+	slots.Additional[3] = SlotInvalid(3, 0)
+	s.Types = []Type{
+		slots,
+		{Kind: 0x02, Elements: []Raw{{1, 0, 0, 0x20}, {2, 0, 0, 0x62}}, Names: []string{"PSU A", "PSU B"}},
+		{Kind: 0x03, Elements: []Raw{{1, 2, 0xee, 0x27}, {2, 0, 0, 0x60}}, Names: []string{"FAN A", "FAN B"}},
+		{Kind: 0x04, Elements: []Raw{{1, 0, 49}, {3, 0, 78, 4}, {5}}, Limits: Repeat(3, Raw{79, 76, 28, 26}), Names: []string{"TEMP MID", "TEMP IOM A", "TEMP IOM B"}},
+		{Kind: 0x12, Elements: []Raw{{1, 0, 0x04, 0xb9}}, Names: []string{"12V"}},
+		{Kind: 0x13, Elements: []Raw{{2, 0x40, 0, 0}}, Names: []string{"CURR IOM B"}},
+		{Kind: 0x07, Elements: []Raw{{1, 0, 2 - process, 0x80}, {1, 0, process - 1, 0x80}}, Names: []string{"IOM A", "IOM B"}},
+		{Kind: 0x05, Elements: []Raw{{2, 0, 0, 2}}, Names: []string{"COVER"}},
+	}
+	return s
+}
+
+// Shelves lists them all, with both their IOMs where they have two.
 func Shelves() []*Shelf {
 	return []*Shelf{
 		DenseShelf(0x5000ccab01000000, 1), DenseShelf(0x5000ccab01000000, 2),
+		SmallShelf(0x5000ccab05000000, 1), SmallShelf(0x5000ccab05000000, 2),
 		SlotsLastShelf(), ManySubenclosures(), PlainShelf(), FaultShelf(),
 	}
 }
