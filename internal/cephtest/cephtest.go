@@ -99,13 +99,16 @@ func SharedExclusive(t testing.TB, r Release) *Cluster {
 	return shared(t, r, true)
 }
 
-// SharedPools describes the pools of a shared cluster.
+// SharedPools describes the pools of a shared cluster: one of every kind that
+// the scrub deadline depends on.
 func SharedPools() []Pool {
 	return []Pool{
-		{Name: "replicated", PGs: 16},
-		{Name: "erasure", PGs: 8, EC: true},
-		{Name: "own-interval", PGs: 8, Set: map[string]string{"deep_scrub_interval": "3600"}},
-		{Name: "no-scrub", PGs: 8, Set: map[string]string{"noscrub": "1"}},
+		{Name: "replicated", PGs: 16, Objects: 64},
+		{Name: "erasure", PGs: 8, EC: true, Objects: 32},
+		{Name: "own-interval", PGs: 4, Set: map[string]string{"deep_scrub_interval": "3600"}},
+		{Name: "interval-unset", PGs: 4, Set: map[string]string{"deep_scrub_interval": "0"}},
+		{Name: "interval-negative", PGs: 4, Set: map[string]string{"scrub_max_interval": "-5"}},
+		{Name: "no-scrub", PGs: 4, Set: map[string]string{"noscrub": "1"}},
 	}
 }
 

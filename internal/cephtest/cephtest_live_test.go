@@ -1,17 +1,23 @@
 package cephtest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 func testContext(t *testing.T) context.Context {
@@ -26,11 +32,23 @@ func testContext(t *testing.T) context.Context {
 func TestClusterOfEachRelease(t *testing.T) {
 	for _, r := range Releases() {
 		t.Run(r.String(), func(t *testing.T) {
+			t.Parallel()
 			dir := ""
 			t.Run("up", func(t *testing.T) {
-				c := New(t, Options{Release: r, Env: map[string][]string{"osd.1": {"TZ=XXX-00:37"}}})
+				c := New(t, Options{
+					Release: r, RGWs: 1, RGWOpsLog: true,
+					Env: map[string][]string{"osd.1": {"TZ=XXX-00:37"}},
+					Pools: []Pool{
+						{Name: "p", PGs: 4, Objects: 20},
+						{Name: "e", PGs: 4, EC: true, Objects: 10, Set: map[string]string{"noscrub": "1"}},
+					},
+				})
 				dir = c.Dir()
-				useCluster(testContext(t), t, c)
+				ctx := testContext(t)
+				asksAndPaths(ctx, t, c)
+				commandsInside(ctx, t, c)
+				gateway(ctx, t, c)
+				daemonsObey(ctx, t, c)
 			})
 			if dir != "" {
 				nothingLeft(t, dir)
@@ -39,37 +57,38 @@ func TestClusterOfEachRelease(t *testing.T) {
 	}
 }
 
-func useCluster(ctx context.Context, t *testing.T, c *Cluster) {
+// asksAndPaths sees that the cluster has the release, data, keys, sockets and
+// environment that were asked for.
+func asksAndPaths(ctx context.Context, t *testing.T, c *Cluster) {
 	t.Helper()
-	version, err := c.Ceph(ctx, "version")
-	if want := fmt.Sprintf("ceph version %v.", c.Release()); err != nil || !strings.HasPrefix(string(version), want) {
-		t.Fatalf("ceph version: %q, %v, want prefix %q", version, err, want)
+	answer, err := c.MonCommand(ctx, []byte(`{"prefix":"version","format":"json"}`))
+	if want := fmt.Sprintf(`{"version":"ceph version %v.`, c.Release()); err != nil || !strings.HasPrefix(strings.TrimSpace(string(answer)), want) {
+		t.Fatalf("version: %q, %v, want prefix %q", answer, err, want)
 	}
-	if err := c.CreatePool(ctx, Pool{Name: "p", PGs: 4}); err != nil {
-		t.Fatal(err)
+	if answer, err = c.MgrCommand(ctx, []byte(`{"prefix":"pg ls","states":["snaptrim_error"],"format":"json"}`)); err != nil || string(answer) != `{"pg_ready":true}` {
+		t.Errorf("pg ls without a match: %q, %v", answer, err)
 	}
-	if err := c.CreatePool(ctx, Pool{Name: "e", PGs: 4, EC: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.WaitClean(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.PutObjects(ctx, "p", 20, 4096); err != nil {
-		t.Fatal(err)
+	if _, err = c.MonCommand(ctx, []byte(`{"prefix":"no such command"}`)); err == nil {
+		t.Error("a command that does not exist was answered")
 	}
 	listed, err := c.Run(ctx, "rados", "-c", c.ConfPath(), "-p", "p", "ls")
 	if n := strings.Count(string(listed), "_object"); err != nil || n != 20 {
-		t.Errorf("rados ls: %d objects, %v, want 20\n%s", n, err, listed)
+		t.Errorf("rados ls: %d objects, %v, want 20", n, err)
 	}
-	env, err := c.Run(ctx, "sh", "-c", "grep -zl TZ=XXX-00:37 /proc/[0-9]*/environ | wc -l; ls /proc | grep -c '^[0-9]'")
-	if err != nil || !strings.HasPrefix(string(env), "1\n") {
-		t.Errorf("processes with osd.1's TZ: %q, %v, want 1", env, err)
+	if err := c.PutObjects(ctx, "e", 5, 8192); err != nil {
+		t.Error(err)
+	}
+	with, err := c.Run(ctx, "sh", "-c", "grep -zl TZ=XXX-00:37 /proc/[0-9]*/environ | wc -l")
+	if err != nil || string(with) != "1\n" {
+		t.Errorf("processes with osd.1's TZ: %q, %v, want 1", with, err)
 	}
 	for _, daemon := range []string{"mon.a", "mgr.x", "osd.0"} {
 		if path := c.AsokPath(daemon); len(path) >= 108 {
 			t.Errorf("admin socket %s: %d bytes do not fit an address", path, len(path))
-		} else if _, err := os.Stat(path); err != nil {
+		} else if conn, err := net.Dial("unix", path); err != nil {
 			t.Error(err)
+		} else {
+			conn.Close()
 		}
 	}
 	keyring, err := c.CreateKey(ctx, "client.risk", "mon", "allow r", "mgr", "allow r")
@@ -79,30 +98,112 @@ func useCluster(ctx context.Context, t *testing.T, c *Cluster) {
 	if _, err := c.Run(ctx, "ceph", "-c", c.ConfPath(), "--keyring", keyring, "-n", "client.risk", "pg", "dump", "pgs"); err != nil {
 		t.Error(err)
 	}
-	signals(ctx, t, c)
 }
 
-// signals stops and resumes, kills and starts an OSD, and adds one.
-func signals(ctx context.Context, t *testing.T, c *Cluster) {
+// commandsInside sees that a host's program runs inside with its output,
+// signals, exit code and end.
+func commandsInside(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "script")
+	text := "#!/bin/sh\ntrap 'echo term; exit 7' TERM\necho $NAME $1\nwhile :; do sleep 0.05; done\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := c.CommandEnv(ctx, []string{"NAME=value"}, script, "argument")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || line != "value argument\n" {
+		t.Errorf("first line %q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if line, err := lines.ReadString('\n'); err != nil || line != "term\n" {
+		t.Errorf("line after SIGTERM %q, %v", line, err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("ended with %v, want exit code 7", err)
+	}
+	killed, kill := context.WithCancel(ctx)
+	cmd = c.Command(killed, script, "to-be-killed")
+	if out, err = cmd.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	kill()
+	cmd.Wait() // killed
+	awaitNone(ctx, t, func() []string { return processesOf(t, "to-be-killed") })
+}
+
+// gateway sees that a gateway takes an object from its user and logs it.
+func gateway(ctx context.Context, t *testing.T, c *Cluster) {
+	t.Helper()
+	access, secret, err := c.CreateS3User(ctx, "someone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := minio.New(strings.TrimPrefix(c.RGWEndpoint(0), "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(access, secret, ""), Region: "default", BucketLookup: minio.BucketLookupPath,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.MakeBucket(ctx, "bucket", minio.MakeBucketOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutObject(ctx, "bucket", "key", strings.NewReader("data"), 4, minio.PutObjectOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	err = c.Await(limit, func(context.Context) (bool, string, error) {
+		log, err := os.ReadFile(c.OpsLogPath(0))
+		return bytes.Contains(log, []byte(`"operation":"put_obj"`)), string(log), err
+	})
+	if err != nil {
+		t.Errorf("ops log: %v", err)
+	}
+}
+
+// daemonsObey stops and resumes, kills and starts daemons, and adds an OSD.
+func daemonsObey(ctx context.Context, t *testing.T, c *Cluster) {
 	t.Helper()
 	steps := []struct {
 		what string
 		do   func() error
 	}{
-		{"stop the mgr's process", func() error { return c.Signal(ctx, "mgr.x", syscall.SIGSTOP) }},
+		{"pause the mgr", func() error { return c.Signal(ctx, "mgr.x", syscall.SIGSTOP) }},
 		{"resume it", func() error { return c.Signal(ctx, "mgr.x", syscall.SIGCONT) }},
 		{"kill osd.2", func() error { return c.Signal(ctx, "osd.2", syscall.SIGKILL) }},
 		{"start osd.2", func() error { return c.Start(ctx, "osd.2") }},
-		{"wait for it", func() error { return c.AwaitUp(ctx) }},
-		{"restart osd.1", func() error { return c.Restart(ctx, "osd.1") }},
+		{"pause osd.1", func() error { return c.Signal(ctx, "osd.1", syscall.SIGSTOP) }},
+		{"restart osd.1, which is paused", func() error { return c.Restart(ctx, "osd.1") }},
 		{"add an osd", func() error { _, err := c.AddOSD(ctx); return err }},
-		{"wait for it", func() error { return c.AwaitUp(ctx) }},
+		{"wait for osds", func() error { return c.AwaitUp(ctx) }},
 		{"wait for pgs", func() error { return c.WaitClean(ctx) }},
 	}
 	for _, s := range steps {
 		if err := s.do(); err != nil {
 			t.Fatalf("%s: %v", s.what, err)
 		}
+	}
+	if err := c.Start(ctx, "osd.1"); err == nil {
+		t.Error("a daemon that runs was started")
+	}
+	if err := c.Stop(ctx, "osd.9"); err == nil {
+		t.Error("a daemon that does not exist was stopped")
 	}
 }
 
@@ -122,6 +223,22 @@ func nothingLeft(t *testing.T, dir string) {
 	}
 	if left := processesOf(t, dir); len(left) > 0 {
 		t.Errorf("processes are left: %q", left)
+	}
+}
+
+// awaitNone waits until list lists nothing.
+func awaitNone(ctx context.Context, t *testing.T, list func() []string) {
+	t.Helper()
+	for {
+		left := list()
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("still there: %q", left)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 

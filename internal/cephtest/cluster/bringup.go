@@ -45,6 +45,7 @@ func (s *supervisor) bringUp(ctx context.Context) error {
 		{"pools", s.createPools},
 		{"gateways", s.startRGWs},
 		{"placement groups", s.awaitClean},
+		{"objects", s.fillPools},
 	}
 	for _, step := range steps {
 		begin := time.Now()
@@ -95,7 +96,10 @@ func (s *supervisor) writeConf(context.Context) error {
 			"mgr_initial_modules":                      "iostat",
 			"rgw_rados_pool_pg_num_min":                "4",
 		},
-		"mon": {"mon_data": s.path("mon", "$id"), "log_file": s.logFile(), "mon_cluster_log_file": s.path("log", "ceph.log"), "mon_cluster_log_to_file": "true"},
+		"mon": {"mon_data": s.path("mon", "$id"), "log_file": s.logFile(), "mon_cluster_log_file": s.path("log", "ceph.log"), "mon_cluster_log_to_file": "true",
+			// A lone mon has nothing to gather proposals for; by default each
+			// change of a map takes it a second.
+			"paxos_propose_interval": "0.05", "paxos_min_wait": "0.01"},
 		"mgr": {"mgr_data": s.path("mgr", "$id"), "log_file": s.logFile()},
 		"osd": {
 			"osd_data":                  s.path("osd", "$id"),
@@ -159,16 +163,15 @@ func (s *supervisor) makeKeys(ctx context.Context) error {
 		}
 		script += "\n"
 	}
-	_, err := s.run(ctx, "sh", "-c", script)
-	return err
+	return s.run(ctx, "sh", "-c", script)
 }
 
 func (s *supervisor) startMon(ctx context.Context) error {
 	mon := fmt.Sprintf("[v2:127.0.0.1:%d,v1:127.0.0.1:%d]", s.MonPort, s.MonPort+1)
-	if _, err := s.run(ctx, "monmaptool", "--create", "--fsid", s.fsid, "--addv", "a", mon, s.path("monmap")); err != nil {
+	if err := s.run(ctx, "monmaptool", "--create", "--fsid", s.fsid, "--addv", "a", mon, s.path("monmap")); err != nil {
 		return err
 	}
-	if _, err := s.run(ctx, "ceph-mon", "--mkfs", "-i", "a", "-c", s.confPath(), "--monmap", s.path("monmap"), "--keyring", s.keyringPath()); err != nil {
+	if err := s.run(ctx, "ceph-mon", "--mkfs", "-i", "a", "-c", s.confPath(), "--monmap", s.path("monmap"), "--keyring", s.keyringPath()); err != nil {
 		return err
 	}
 	s.daemons.define("mon.a", s.Options.env("mon.a"), "/usr/bin/ceph-mon", "-f", "-i", "a", "-c", s.confPath())
@@ -227,7 +230,7 @@ func (s *supervisor) startOSDs(ctx context.Context) error {
 // newOSDs tells the mon of OSDs with consecutive ids from first on.
 func (s *supervisor) newOSDs(ctx context.Context, first int, uuids []string) error {
 	for i, uuid := range uuids {
-		if _, err := s.ceph(ctx, "osd", "new", uuid, strconv.Itoa(first+i)); err != nil {
+		if err := s.admin.tell(ctx, command{"prefix": "osd new", "uuid": uuid, "id": first + i}); err != nil {
 			return err
 		}
 	}
@@ -238,8 +241,7 @@ func (s *supervisor) makeStore(ctx context.Context, id int, uuid string) error {
 	if err := os.MkdirAll(s.path("osd", strconv.Itoa(id)), 0o755); err != nil {
 		return err
 	}
-	_, err := s.run(ctx, "ceph-osd", "--mkfs", "--no-mon-config", "-i", strconv.Itoa(id), "-c", s.confPath(), "--osd-uuid", uuid)
-	return err
+	return s.run(ctx, "ceph-osd", "--mkfs", "--no-mon-config", "-i", strconv.Itoa(id), "-c", s.confPath(), "--osd-uuid", uuid)
 }
 
 func (s *supervisor) startOSD(id int) error {
@@ -276,7 +278,7 @@ func (s *supervisor) addOSD(ctx context.Context) (string, error) {
 // awaitUp waits until the mgr is active and every OSD up.
 func (s *supervisor) awaitUp(ctx context.Context) error {
 	return poll(ctx, func(ctx context.Context) (bool, string, error) {
-		out, err := s.ceph(ctx, "status", "--format", "json")
+		out, err := s.admin.ask(ctx, "mon", statusCommand)
 		if err != nil {
 			return false, "", err
 		}
@@ -309,7 +311,7 @@ func (s *supervisor) awaitClean(ctx context.Context) error {
 		return nil
 	}
 	return poll(ctx, func(ctx context.Context) (bool, string, error) {
-		out, err := s.ceph(ctx, "status", "--format", "json")
+		out, err := s.admin.ask(ctx, "mon", statusCommand)
 		if err != nil {
 			return false, "", err
 		}
@@ -344,8 +346,8 @@ func pgsClean(status []byte) (bool, string, error) {
 
 func (s *supervisor) createPools(ctx context.Context) error {
 	for _, p := range s.Options.Pools {
-		for _, args := range p.commands() {
-			if _, err := s.ceph(ctx, args...); err != nil {
+		for _, c := range p.commands() {
+			if err := s.admin.tell(ctx, c); err != nil {
 				return err
 			}
 		}
@@ -353,26 +355,17 @@ func (s *supervisor) createPools(ctx context.Context) error {
 	return nil
 }
 
-// commands lists the ceph commands that create the pool.
-func (p Pool) commands() [][]string {
-	p = p.withDefaults()
-	pgs := strconv.Itoa(p.PGs)
-	var all [][]string
-	if p.EC {
-		profile := p.Name + "-profile"
-		all = append(all,
-			[]string{"osd", "erasure-code-profile", "set", profile,
-				"k=" + strconv.Itoa(p.K), "m=" + strconv.Itoa(p.M), "crush-failure-domain=osd"},
-			[]string{"osd", "pool", "create", p.Name, pgs, pgs, "erasure", profile})
-	} else {
-		all = append(all,
-			[]string{"osd", "pool", "create", p.Name, pgs, pgs, "replicated"},
-			[]string{"osd", "pool", "set", p.Name, "size", strconv.Itoa(p.Size), "--yes-i-really-mean-it"})
+// fillPools writes the objects of the options, when the PGs take them.
+func (s *supervisor) fillPools(ctx context.Context) error {
+	for _, p := range s.Options.Pools {
+		if p.Objects == 0 {
+			continue
+		}
+		if err := s.run(ctx, putObjects(s.confPath(), p.Name, p.Objects, p.ObjectBytes)...); err != nil {
+			return err
+		}
 	}
-	for _, option := range slices.Sorted(maps.Keys(p.Set)) {
-		all = append(all, []string{"osd", "pool", "set", p.Name, option, p.Set[option]})
-	}
-	return append(all, []string{"osd", "pool", "application", "enable", p.Name, "cephtest"})
+	return nil
 }
 
 // stderrTails returns the last lines that each daemon wrote to stderr.

@@ -23,23 +23,33 @@ type Cluster struct {
 	lease   *conn
 
 	commander *commander
+	closeOnce sync.Once
+	closeErr  error
 	mu        sync.Mutex
 	tools     map[string]string // host path of a program -> its copy in the cluster's folder
 }
 
+func newCluster(lease *conn, s Status) *Cluster {
+	c := &Cluster{dir: s.Dir, release: s.Release, status: s, lease: lease}
+	c.commander = newCommander(c.ConfPath(), c.KeyringPath(), func(name string, args ...string) *exec.Cmd {
+		return c.Command(context.Background(), name, args...)
+	})
+	return c
+}
+
 // Close ends the lease. A cluster that was started with UntilReleased then
-// ends by itself.
+// ends by itself. A second Close does nothing.
 func (c *Cluster) Close() error {
-	c.commander.close()
-	return c.lease.Close()
+	c.closeOnce.Do(func() {
+		c.commander.close()
+		c.closeErr = c.lease.Close()
+	})
+	return c.closeErr
 }
 
 // CloseWait is Close, then waits until the cluster is gone.
 func (c *Cluster) CloseWait(ctx context.Context) error {
-	if err := c.Close(); err != nil {
-		return fmt.Errorf("close: %w", err)
-	}
-	return awaitGone(ctx, c.dir)
+	return untilGone(ctx, c.dir, c.Close)
 }
 
 // Release returns the cluster's major release.
@@ -186,11 +196,23 @@ func (c *Cluster) CephJSON(ctx context.Context, v any, args ...string) error {
 	return nil
 }
 
+// MonCommand sends one command (the JSON object that librados takes) to the
+// mon as client.admin and returns the raw answer. With MgrCommand it makes a
+// Cluster a ceph.Commander, so that tests of collectors need no librados on
+// the host. Commands of one lease run one at a time.
+func (c *Cluster) MonCommand(ctx context.Context, command []byte) ([]byte, error) {
+	return c.commander.ask(ctx, "mon", command)
+}
+
+// MgrCommand sends one command to the active mgr; see MonCommand.
+func (c *Cluster) MgrCommand(ctx context.Context, command []byte) ([]byte, error) {
+	return c.commander.ask(ctx, "mgr", command)
+}
+
 // SetConfig sets an option in the mon's configuration database (`ceph config
-// set`), for who = "global", "osd", "osd.1", "mgr" and so on.
+// set`), for who = "global", "osd", "osd.1", "mgr", "osd/class:hdd" and so on.
 func (c *Cluster) SetConfig(ctx context.Context, who, option, value string) error {
-	_, err := c.Ceph(ctx, "config", "set", who, option, value)
-	return err
+	return c.mon(ctx, command{"prefix": "config set", "who": who, "name": option, "value": value})
 }
 
 // Signal sends a signal to a daemon ("mon.a", "mgr.x", "osd.1", "rgw.a").

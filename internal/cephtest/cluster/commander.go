@@ -21,6 +21,11 @@ var commanderScript string
 // cluster's keys, and because a command on an open connection takes
 // milliseconds where the ceph command takes half a second.
 type commander struct {
+	// command makes a command that runs inside the root.
+	command func(name string, args ...string) *exec.Cmd
+	conf    string
+	keyring string
+
 	busy chan struct{} // one question at a time
 	cmd  *exec.Cmd     // nil when there is none
 	in   io.WriteCloser
@@ -28,23 +33,12 @@ type commander struct {
 	errs *bytes.Buffer
 }
 
-func newCommander() *commander { return &commander{busy: make(chan struct{}, 1)} }
-
-// MonCommand sends one command to the mon as client.admin and returns the raw
-// answer. With MgrCommand it makes a Cluster a ceph.Commander, so that tests
-// of collectors need no librados of their own. Commands of one lease run one
-// at a time.
-func (c *Cluster) MonCommand(ctx context.Context, command []byte) ([]byte, error) {
-	return c.command(ctx, "mon", command)
+func newCommander(conf, keyring string, command func(name string, args ...string) *exec.Cmd) *commander {
+	return &commander{command: command, conf: conf, keyring: keyring, busy: make(chan struct{}, 1)}
 }
 
-// MgrCommand sends one command to the active mgr; see MonCommand.
-func (c *Cluster) MgrCommand(ctx context.Context, command []byte) ([]byte, error) {
-	return c.command(ctx, "mgr", command)
-}
-
-func (c *Cluster) command(ctx context.Context, to string, command []byte) ([]byte, error) {
-	k := c.commander
+// ask sends one command to "mon" or "mgr" and returns the raw answer.
+func (k *commander) ask(ctx context.Context, to string, command []byte) ([]byte, error) {
 	select {
 	case k.busy <- struct{}{}:
 		defer func() { <-k.busy }()
@@ -52,7 +46,7 @@ func (c *Cluster) command(ctx context.Context, to string, command []byte) ([]byt
 		return nil, fmt.Errorf("%s command: %w", to, ctx.Err())
 	}
 	if k.cmd == nil {
-		if err := k.start(c); err != nil {
+		if err := k.start(); err != nil {
 			return nil, fmt.Errorf("%s command: %w", to, err)
 		}
 	}
@@ -73,8 +67,8 @@ func (c *Cluster) command(ctx context.Context, to string, command []byte) ([]byt
 }
 
 // start starts the process; it connects when the first question comes.
-func (k *commander) start(c *Cluster) error {
-	cmd := c.Command(context.Background(), "python3", "-c", commanderScript, c.ConfPath(), "client.admin", c.KeyringPath())
+func (k *commander) start() error {
+	cmd := k.command("python3", "-c", commanderScript, k.conf, "client.admin", k.keyring)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -26,14 +26,13 @@ func (c *Cluster) CreateKey(ctx context.Context, name string, caps ...string) (s
 
 // RemoveKey revokes a key.
 func (c *Cluster) RemoveKey(ctx context.Context, name string) error {
-	_, err := c.Ceph(ctx, "auth", "rm", name)
-	return err
+	return c.mon(ctx, command{"prefix": "auth rm", "entity": name})
 }
 
 // CreatePool creates a pool. It does not wait for its PGs: see WaitClean.
 func (c *Cluster) CreatePool(ctx context.Context, p Pool) error {
-	for _, args := range p.commands() {
-		if _, err := c.Ceph(ctx, args...); err != nil {
+	for _, cmd := range p.commands() {
+		if err := c.mon(ctx, cmd); err != nil {
 			return fmt.Errorf("create pool %s: %w", p.Name, err)
 		}
 	}
@@ -42,24 +41,21 @@ func (c *Cluster) CreatePool(ctx context.Context, p Pool) error {
 
 // DeletePool deletes a pool with its data.
 func (c *Cluster) DeletePool(ctx context.Context, name string) error {
-	_, err := c.Ceph(ctx, "osd", "pool", "rm", name, name, "--yes-i-really-really-mean-it")
-	return err
+	return c.mon(ctx, command{"prefix": "osd pool rm", "pool": name, "pool2": name, "yes_i_really_really_mean_it": true})
 }
 
 // PutObjects writes n objects of size bytes to a pool with rados bench,
 // sixteen at a time. They are named after the run, so a second call adds
 // objects instead of overwriting those of the first.
 func (c *Cluster) PutObjects(ctx context.Context, pool string, n, size int) error {
-	_, err := c.Run(ctx, "rados", "-c", c.ConfPath(), "-p", pool, "bench", "600", "write",
-		"-b", strconv.Itoa(size), "-t", strconv.Itoa(min(16, n)), "--max-objects", strconv.Itoa(n),
-		"--no-cleanup", "--run-name", "put-"+newUUID()[:8])
+	argv := putObjects(c.ConfPath(), pool, n, size)
+	_, err := c.Run(ctx, argv[0], argv[1:]...)
 	return err
 }
 
 // DeepScrub asks for a deep scrub of every PG of a pool.
 func (c *Cluster) DeepScrub(ctx context.Context, pool string) error {
-	_, err := c.Ceph(ctx, "osd", "pool", "deep-scrub", pool)
-	return err
+	return c.mon(ctx, command{"prefix": "osd pool deep-scrub", "who": []string{pool}})
 }
 
 // SlowScrubs makes scrubs last long enough to be seen on tiny PGs: the wpq
@@ -145,7 +141,7 @@ func (c *Cluster) awaitStatus(ctx context.Context, judge func([]byte) (bool, str
 		// A mon that hangs must not outlast many looks.
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
-		out, err := c.MonCommand(ctx, []byte(`{"prefix":"status","format":"json"}`))
+		out, err := c.MonCommand(ctx, statusCommand)
 		if err != nil {
 			return false, "", err
 		}

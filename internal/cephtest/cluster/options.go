@@ -40,6 +40,9 @@ type Pool struct {
 	// per OSD.
 	EC   bool
 	K, M int
+	// Objects of ObjectBytes (4096 when zero) are written to a pool of
+	// Options.Pools. CreatePool ignores them: see PutObjects.
+	Objects, ObjectBytes int
 	// Set holds values for `osd pool set`: option (or flag such as noscrub)
 	// and value.
 	Set map[string]string
@@ -78,6 +81,9 @@ func (p Pool) withDefaults() Pool {
 	}
 	if p.Size == 0 {
 		p.Size = 3
+	}
+	if p.ObjectBytes == 0 {
+		p.ObjectBytes = 4096
 	}
 	if p.K == 0 {
 		p.K = 2

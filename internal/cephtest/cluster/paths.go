@@ -20,6 +20,9 @@ const (
 	// RunEnv names the folder below which clusters live instead of one in
 	// the system's temporary folder.
 	RunEnv = "CEPHRISK_CEPHTEST_RUN"
+	// LingerEnv says how long a shared cluster outlives its last user, as a
+	// Go duration, instead of SharedLinger.
+	LingerEnv = "CEPHRISK_CEPHTEST_LINGER"
 	// KeepEnv, when not empty, keeps the folder of a cluster that has ended.
 	// The next start collects it all the same.
 	KeepEnv = "CEPHRISK_CEPHTEST_KEEP"
@@ -60,23 +63,29 @@ func lockDir(ctx context.Context, dir string, how int) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
+	if err := lockFile(ctx, f, how); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if !stillAt(f, dir) {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: removed meanwhile", dir)
+	}
+	return f, nil
+}
+
+func lockFile(ctx context.Context, f *os.File, how int) error {
 	for {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if err == nil && !stillAt(f, dir) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: removed meanwhile", dir)
-		}
 		if err == nil {
-			return f, nil
+			return nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", dir, err)
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("lock %s: held by another process: %w", dir, ctx.Err())
+			return fmt.Errorf("lock %s: held by another process: %w", f.Name(), ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -90,23 +90,23 @@ func lookInRoot(root, name string) (string, error) {
 	return "", fmt.Errorf("exec %s: not found in the root", name)
 }
 
-// run runs a command inside the root for the supervisor itself.
-func (s *supervisor) run(ctx context.Context, argv ...string) ([]byte, error) {
-	path, err := lookInRoot(s.Root, argv[0])
-	if err != nil {
-		return nil, err
-	}
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = rootEnv(), "/", &out, &errs
+// rootCommand returns a command inside the root for the supervisor itself.
+func (s *supervisor) rootCommand(ctx context.Context, path string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir = rootEnv(), "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: s.Root, Setpgid: true}
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(errs.Bytes()))
-	}
-	return out.Bytes(), nil
+	return cmd
 }
 
-// ceph runs the ceph command as the administrator.
-func (s *supervisor) ceph(ctx context.Context, args ...string) ([]byte, error) {
-	return s.run(ctx, append([]string{"ceph", "-c", s.confPath(), "--connect-timeout", "30"}, args...)...)
+// run runs a command inside the root.
+func (s *supervisor) run(ctx context.Context, argv ...string) error {
+	path, err := lookInRoot(s.Root, argv[0])
+	if err != nil {
+		return err
+	}
+	cmd := s.rootCommand(ctx, path, argv[1:]...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
 }

@@ -45,11 +45,18 @@ func Start(ctx context.Context, o Options, linger time.Duration, who string) (*C
 // Shared leases the cluster of the options' release that all processes of
 // this machine share, and starts it with these options when there is none.
 // It waits until nobody else's lease is in the way: an exclusive one excludes
-// all others. The cluster outlives its last user by SharedLinger.
+// all others. The cluster outlives its last user by SharedLinger, or by what
+// LingerEnv says.
 func Shared(ctx context.Context, o Options, exclusive bool, who string) (*Cluster, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	linger := SharedLinger
+	if text := os.Getenv(LingerEnv); text != "" {
+		if linger, err = time.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", LingerEnv, err)
+		}
 	}
 	name := sharedName(o.Release)
 	for {
@@ -60,7 +67,7 @@ func Shared(ctx context.Context, o Options, exclusive bool, who string) (*Cluste
 		if !errors.Is(err, errNotThere) {
 			return nil, err
 		}
-		c, err = startAs(ctx, name, o, SharedLinger, who)
+		c, err = startAs(ctx, name, o, linger, who)
 		if err == nil {
 			// Between this lease and an exclusive one others may come first.
 			if !exclusive {
@@ -99,7 +106,7 @@ func startAs(ctx context.Context, name string, o Options, linger time.Duration, 
 	if err != nil {
 		return nil, err
 	}
-	defer closeAll(locks)
+	defer func() { closeAll(locks) }()
 	base, portLock, err := reservePorts(ctx, RunDir())
 	if err != nil {
 		removeTree(dir)
@@ -224,6 +231,13 @@ func Collect(ctx context.Context) ([]string, error) {
 	return live, nil
 }
 
+// The locks that a supervisor inherits, on its folder, its ports and its
+// root, follow stdin, stdout and stderr.
+const (
+	firstInherited = 3
+	inheritedLocks = 3
+)
+
 // launch starts the supervisor of the cluster in dir in namespaces of its
 // own. It inherits the locks and nothing else: no terminal, no pipe that
 // `go test` waits for.
@@ -281,7 +295,7 @@ func attach(ctx context.Context, dir string, exclusive bool, who string) (*Clust
 		}
 		return nil, fmt.Errorf("lease on %s: %w", dir, err)
 	}
-	return &Cluster{dir: dir, release: r.Status.Release, status: *r.Status, lease: c, commander: newCommander()}, nil
+	return newCluster(c, *r.Status), nil
 }
 
 func holders(dir string) string {
@@ -342,25 +356,33 @@ func do(ctx context.Context, dir string, req request) (reply, error) {
 
 // Shutdown ends the cluster in dir and waits until it is gone.
 func Shutdown(ctx context.Context, dir string) error {
-	if _, err := do(ctx, dir, request{Op: opShutdown}); err != nil && !errors.Is(err, errNotThere) {
+	return untilGone(ctx, dir, func() error {
+		_, err := do(ctx, dir, request{Op: opShutdown})
+		if errors.Is(err, errNotThere) {
+			return nil
+		}
 		return err
-	}
-	return awaitGone(ctx, dir)
+	})
 }
 
-// awaitGone waits until no process holds the cluster's folder any more.
-func awaitGone(ctx context.Context, dir string) error {
-	lock, err := lockDir(ctx, dir, unix.LOCK_EX)
+// untilGone does what ends the cluster in dir and waits until its supervisor
+// has ended, which holds a lock on the folder to the last.
+func untilGone(ctx context.Context, dir string, end func() error) error {
+	f, err := os.Open(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return end()
 	}
-	if lock != nil {
-		lock.Close()
+	if err != nil {
+		return err
 	}
-	if _, statErr := os.Stat(dir); errors.Is(statErr, os.ErrNotExist) {
-		return nil
+	defer f.Close()
+	if err := end(); err != nil {
+		return err
 	}
-	return err
+	if err := lockFile(ctx, f, unix.LOCK_EX); err != nil {
+		return err
+	}
+	return nil
 }
 
 func closeAll(files []*os.File) {

@@ -10,10 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A spec is what the process that starts a cluster tells its supervisor.
@@ -40,6 +43,7 @@ type supervisor struct {
 	binary  string
 	log     *slog.Logger
 	daemons *daemons
+	admin   *commander
 	leases  leases
 	ctx     context.Context // ends with the cluster
 	end     context.CancelFunc
@@ -67,6 +71,9 @@ func Serve(dir string) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	for fd := range inheritedLocks {
+		unix.CloseOnExec(firstInherited + fd) // the locks are the supervisor's alone
+	}
 	s := &supervisor{dir: dir, binary: binary, up: make(chan struct{})}
 	if err := json.Unmarshal(data, &s.spec); err != nil {
 		return fmt.Errorf("serve: spec: %w", err)
@@ -90,7 +97,14 @@ func Serve(dir string) error {
 		return fmt.Errorf("serve: %w", err)
 	}
 	s.daemons = &daemons{root: s.Root, log: filepath.Join(dir, "log"), all: map[string]*daemon{}}
-	defer s.daemons.killAll()
+	defer func() {
+		s.end()
+		s.admin.close()
+		s.daemons.killAll()
+	}()
+	s.admin = newCommander(s.confPath(), s.keyringPath(), func(name string, args ...string) *exec.Cmd {
+		return s.rootCommand(s.ctx, "/usr/bin/"+name, args...)
+	})
 	s.watchUsers()
 	s.watchSignals()
 	context.AfterFunc(s.ctx, func() { l.Close() })
