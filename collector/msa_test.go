@@ -63,7 +63,7 @@ func newMSAFixture(t *testing.T, peers ...*msatest.Array) *msaFixture {
 	b.WriteString("arrays:\n")
 	for i, peer := range peers {
 		t.Cleanup(peer.Close)
-		fmt.Fprintf(&b, "- name: array%d\n  controllers: [%q, %q]\n  user: %s\n  password_file: %s\n  timeout: 1s\n  tls: {ca_file: %s}\n",
+		fmt.Fprintf(&b, "- name: array%d\n  controllers: [%q, %q]\n  user: %s\n  password_file: %s\n  timeout: 30s\n  tls: {ca_file: %s}\n",
 			i+1, peer.A.Address(), peer.B.Address(), peer.User(),
 			write(fmt.Sprint("password", i), peer.Password()), write(fmt.Sprint("ca", i), string(peer.CertificatePEM())))
 	}
@@ -311,9 +311,9 @@ func TestMSASlowArrayDelaysNoOther(t *testing.T) {
 	f := newMSAFixture(t, msatest.New(msatest.Options{}), msatest.New(msatest.Options{}))
 	f.mustPoll()
 	for _, c := range []*msatest.Endpoint{f.peers[0].A, f.peers[0].B} {
-		c.SetFault(msatest.Fault{Kind: msatest.Slow, Delay: 700 * time.Millisecond})
+		c.SetFault(msatest.Fault{Kind: msatest.Slow, Delay: 3 * time.Second})
 	}
-	f.poller.grace = 300 * time.Millisecond
+	f.poller.grace = 1500 * time.Millisecond
 	// The slow one keeps its last report while that is young enough.
 	if got := msaFamilies(f.mustPoll(), "up"); got != "cephrisk_msa_up{array=\"array1\"} 1\ncephrisk_msa_up{array=\"array2\"} 1\n" {
 		t.Error(got)

@@ -138,11 +138,14 @@ func TestOldTLSHasToBeAllowed(t *testing.T) {
 
 func TestErrorsReadTheSameEachTime(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
+	a := limited(open(t, peer))
 	a.Poll(t.Context(), noon)
 	for _, kind := range []msatest.FaultKind{msatest.Reset, msatest.Hang, msatest.Junk, msatest.Truncated, msatest.Broken, msatest.Huge} {
 		peer.A.SetFault(msatest.Fault{Kind: kind})
 		peer.B.SetFault(msatest.Fault{Kind: kind})
+		if patient(a); kind == msatest.Hang {
+			impatient(a, 0, 1)
+		}
 		a.active = 0
 		first := errorText(a.Poll(t.Context(), noon).Err)
 		a.active = 0
@@ -211,11 +214,12 @@ func TestOtherControllerTakesOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := startPeer(t, msatest.Options{})
-			a := impatient(open(t, peer))
+			a := open(t, peer)
 			if r := a.Poll(t.Context(), noon); r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			peer.A.SetFault(msatest.Fault{Kind: kind})
+			impatient(a, 0)
 			for minute := 1; minute < 3; minute++ {
 				r := a.Poll(t.Context(), noon.Add(time.Duration(minute)*time.Minute))
 				if r.Err != nil || len(failed(r)) != 0 || !reflect.DeepEqual(up(r), []bool{false, true}) {
@@ -223,6 +227,7 @@ func TestOtherControllerTakesOver(t *testing.T) {
 				}
 			}
 			peer.A.SetFault(msatest.Fault{})
+			patient(a)
 			if r := a.Poll(t.Context(), noon.Add(10*time.Minute)); !reflect.DeepEqual(up(r), []bool{true, true}) {
 				t.Errorf("after recovery: controllers %v", r.Controllers)
 			}
@@ -232,7 +237,8 @@ func TestOtherControllerTakesOver(t *testing.T) {
 
 func TestControllerThatDiesInThePollIsReplaced(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
+	a := open(t, peer)
+	impatient(a, 0)
 	for _, kind := range []msatest.FaultKind{msatest.Hang, msatest.Reset, msatest.Truncated} {
 		peer.A.SetFault(msatest.Fault{Kind: kind, Command: "show disks"})
 		a.active = 0
@@ -245,7 +251,8 @@ func TestControllerThatDiesInThePollIsReplaced(t *testing.T) {
 
 func TestBothControllersDown(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
+	a := open(t, peer)
+	impatient(a, 0, 1)
 	peer.A.SetFault(msatest.Fault{Kind: msatest.Hang})
 	peer.B.SetFault(msatest.Fault{Kind: msatest.Junk})
 	r := a.Poll(t.Context(), noon)
@@ -273,9 +280,10 @@ func TestFailedCommandCostsOnlyItself(t *testing.T) {
 
 func TestHungArrayIsGivenUp(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
-	for _, c := range []*msatest.Endpoint{peer.A, peer.B} {
+	a := open(t, peer)
+	for n, c := range []*msatest.Endpoint{peer.A, peer.B} {
 		c.SetFault(msatest.Fault{Kind: msatest.Hang, Command: "show events"})
+		a.controllers[n].timeout = 2 * time.Second // for the answers to the others
 	}
 	r := a.Poll(t.Context(), noon)
 	if !slices.Equal(failed(r), []string{"show events"}) {
@@ -284,6 +292,7 @@ func TestHungArrayIsGivenUp(t *testing.T) {
 	for _, c := range []*msatest.Endpoint{peer.A, peer.B} {
 		c.SetFault(msatest.Fault{})
 	}
+	a.controllers[0].timeout = time.Second
 	// Everything but the system hangs: two commands are waited for, not ten.
 	a.probeOnly(t, peer)
 }
@@ -372,7 +381,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 
 func TestEndlessAnswerIsBounded(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
+	a := limited(open(t, peer))
 	for _, c := range []*msatest.Endpoint{peer.A, peer.B} {
 		c.SetFault(msatest.Fault{Kind: msatest.Huge, Command: "show disks"})
 	}
@@ -403,7 +412,8 @@ func TestCertificateIsVerifiedUnlessSwitchedOff(t *testing.T) {
 
 func TestErrorsShowNoSecrets(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
-	a := impatient(open(t, peer))
+	a := limited(open(t, peer))
+	impatient(a, 0, 1)
 	var said []string
 	note := func(r *Report) {
 		errs := []error{r.Err}

@@ -60,11 +60,24 @@ func open(t testing.TB, peer *msatest.Array, extra ...string) *Array {
 	return a
 }
 
-// impatient shortens the request timeout below what a configuration may say, and
-// the longest answer.
-func impatient(a *Array) *Array {
+// impatient shortens the request timeout below what a configuration may say, for
+// controllers whose answers are not waited for in vain on a busy machine: those
+// that are made to fail.
+func impatient(a *Array, controllers ...int) {
+	for _, n := range controllers {
+		a.controllers[n].timeout = 300 * time.Millisecond
+	}
+}
+
+func patient(a *Array) {
 	for _, c := range a.controllers {
-		c.timeout = 300 * time.Millisecond
+		c.timeout = DefaultTimeout
+	}
+}
+
+// limited shortens the longest answer.
+func limited(a *Array) *Array {
+	for _, c := range a.controllers {
 		c.limit = 256 << 10
 	}
 	return a

@@ -2,6 +2,16 @@
 // API over TLS on loopback, a model of the array that can be changed while it
 // runs, and faults that can be set on either controller.
 //
+//	peer := msatest.New(msatest.Options{Model: msatest.NewModel(msatest.MSA2040)})
+//	defer peer.Close()
+//	// controllers: peer.A.Address() and peer.B.Address(); peer.User(),
+//	// peer.Password(); ca_file: peer.CertificatePEM()
+//	peer.Change(func(m *msatest.Model) {
+//		m.PSUs[1].Health, m.PSUs[1].Status = 2, 2
+//		m.EndScrub("A", "dgA01", now, "INFORMATIONAL", "completed. 1 parity mismatch was found.")
+//	})
+//	peer.A.SetFault(msatest.Fault{Kind: msatest.Hang})
+//
 // It is written from what other clients and documents tell of the API; it shares
 // no code with the client, so that the two check each other.
 package msatest
