@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -30,8 +31,7 @@ type Emitter struct {
 
 type family struct {
 	row     *Row
-	metrics []*dto.Metric
-	seen    map[string]struct{}
+	metrics map[string]*dto.Metric // by label values
 }
 
 func newEmitter(rows []*Row) *Emitter {
@@ -122,15 +122,14 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 	}
 	f := e.families[row.Name]
 	if f == nil {
-		f = &family{row: row, seen: make(map[string]struct{})}
+		f = &family{row: row, metrics: make(map[string]*dto.Metric)}
 		e.families[row.Name] = f
 	}
-	if _, twice := f.seen[key.String()]; twice {
+	if _, twice := f.metrics[key.String()]; twice {
 		e.problem(row, labels, fmt.Errorf("a second sample with the same labels"))
 		return
 	}
-	f.seen[key.String()] = struct{}{}
-	f.metrics = append(f.metrics, m)
+	f.metrics[key.String()] = m
 }
 
 // problem records a sample that was dropped. The first few are kept for the log.
@@ -141,16 +140,20 @@ func (e *Emitter) problem(row *Row, labels []string, err error) {
 	}
 }
 
-// result returns the families in name order, without the empty ones and those
+// result returns the families in name order, their series in label order, without the empty ones and those
 // in bulk.
 func (e *Emitter) result() []*dto.MetricFamily {
 	out := make([]*dto.MetricFamily, 0, len(e.families))
 	for name, f := range e.families {
+		metrics := make([]*dto.Metric, 0, len(f.metrics))
+		for _, key := range slices.Sorted(maps.Keys(f.metrics)) {
+			metrics = append(metrics, f.metrics[key])
+		}
 		out = append(out, &dto.MetricFamily{
 			Name:   proto.String(name),
 			Help:   proto.String(f.row.Help),
 			Type:   f.row.Kind.dto().Enum(),
-			Metric: f.metrics,
+			Metric: metrics,
 		})
 	}
 	slices.SortFunc(out, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })

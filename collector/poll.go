@@ -86,7 +86,7 @@ func newRunner(spec Spec, poller Poller, deps Deps) *runner {
 // run polls until ctx is done, then closes the poller.
 func (r *runner) run(ctx context.Context) {
 	defer r.close()
-	for {
+	for ctx.Err() == nil {
 		wait := r.pollOnce(ctx)
 		timer := time.NewTimer(wait)
 		select {
