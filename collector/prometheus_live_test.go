@@ -254,8 +254,9 @@ func TestScrapeOf600000SeriesTakesLittleLongerThanStaticBytes(t *testing.T) {
 	}
 	const (
 		pgs      = 200_000
-		interval = 20 * time.Second
-		scrapes  = 9
+		interval = 30 * time.Second
+		scrapes  = 7
+		limit    = 25 * time.Minute // on a machine that does other things, too
 	)
 	for _, binary := range []string{promBinary(t), prometheus3(t)} {
 		set := newTablePoller(t, pgs).set()
@@ -269,9 +270,7 @@ func TestScrapeOf600000SeriesTakesLittleLongerThanStaticBytes(t *testing.T) {
 		s := startPrometheus(t, binary, interval, nil, job{"risk", ours}, job{"static", static})
 		var risk, same []float64
 		seen := map[float64]bool{}
-		end := time.Now().Add((scrapes + 3) * interval)
-		for time.Now().Before(end) && len(risk) < scrapes {
-			time.Sleep(interval / 4)
+		for end := time.Now().Add(limit); time.Now().Before(end) && len(risk) < scrapes; time.Sleep(interval / 4) {
 			at, err1 := s.query(`timestamp(scrape_duration_seconds{job="risk"})`)
 			r, err2 := s.query(`scrape_duration_seconds{job="risk"}`)
 			b, err3 := s.query(`scrape_duration_seconds{job="static"}`)
@@ -288,7 +287,7 @@ func TestScrapeOf600000SeriesTakesLittleLongerThanStaticBytes(t *testing.T) {
 			}
 			risk, same = append(risk, r), append(same, b)
 		}
-		if len(risk) < scrapes/2 {
+		if len(risk) < scrapes {
 			t.Fatalf("%d scrapes in time", len(risk))
 		}
 		slices.Sort(risk)
