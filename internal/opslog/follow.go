@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 )
 
@@ -55,11 +51,10 @@ type FollowStats struct {
 // A Follower reads the log files that match its globs: renamed, cut off,
 // deleted, recreated. It is not safe for concurrent use.
 type Follower struct {
-	globs []string
-	log   *slog.Logger
-	files []*file
-	// ignored are files that need not be read, copies mostly, with their heads.
-	ignored map[inode][]byte
+	globs   []string
+	log     *slog.Logger
+	files   []*file
+	ignored map[inode]ignoredFile
 	saved   []FileState // not yet matched to a file
 	stats   FollowStats
 	junk    map[string]*FrameStats // of closed framers, by daemon
@@ -69,6 +64,12 @@ type Follower struct {
 }
 
 type inode struct{ dev, ino uint64 }
+
+// An ignoredFile need not be read: a copy of a log, or history.
+type ignoredFile struct {
+	head []byte
+	size int64 // when it was looked at; -1: before a restart
+}
 
 // A file is one inode, or what is left in memory of a content that is gone.
 type file struct {
@@ -81,6 +82,8 @@ type file struct {
 	named  bool     // a glob finds it
 	linked bool     // it has a name
 	grown  time.Time
+	packed bool // read from unpack instead of f, once
+	unpack io.ReadCloser
 
 	framer     Framer
 	read       int64 // offset of the next byte to read
@@ -96,13 +99,13 @@ type file struct {
 func NewFollower(globs []string, saved FollowState, log *slog.Logger) *Follower {
 	fo := &Follower{
 		globs: globs, saved: slices.Clone(saved.Files), stats: saved.Stats, began: saved.Began, log: log,
-		ignored: map[inode][]byte{}, junk: map[string]*FrameStats{},
+		ignored: map[inode]ignoredFile{}, junk: map[string]*FrameStats{},
 	}
 	for daemon, s := range saved.Frames {
 		fo.junk[daemon] = &s
 	}
 	for _, s := range saved.Ignored {
-		fo.ignored[inode{s.Device, s.Inode}] = s.Head
+		fo.ignored[inode{s.Device, s.Inode}] = ignoredFile{s.Head, -1}
 	}
 	if fo.latest = maps.Clone(saved.Latest); fo.latest == nil {
 		fo.latest = map[string]int64{}
@@ -119,6 +122,10 @@ func (fo *Follower) Close() {
 }
 
 func (f *file) close() {
+	if f.unpack != nil {
+		_ = f.unpack.Close()
+		f.unpack = nil
+	}
 	if f.f != nil {
 		_ = f.f.Close()
 		f.f = nil
@@ -146,8 +153,8 @@ func (fo *Follower) State() FollowState {
 	for daemon, s := range fo.Status() {
 		out.Frames[daemon] = s.Frames
 	}
-	for i, head := range fo.ignored {
-		out.Ignored = append(out.Ignored, FileState{Device: i.dev, Inode: i.ino, Head: head})
+	for i, ignored := range fo.ignored {
+		out.Ignored = append(out.Ignored, FileState{Device: i.dev, Inode: i.ino, Head: ignored.head})
 	}
 	for _, f := range fo.files {
 		if len(f.head) < minHead {
@@ -167,14 +174,6 @@ func (f *file) done() int64 {
 		return f.loadedFrom
 	}
 	return f.framer.Offset()
-}
-
-// candidate is a file that was seen on disk.
-type candidate struct {
-	path  string
-	inode inode
-	size  int64
-	named bool // a glob matches
 }
 
 // Refresh looks which files there are now. Errors are per file or directory;
@@ -199,17 +198,29 @@ func (fo *Follower) Refresh(now time.Time) error {
 		errs = append(errs, fo.check(f, seen, found, now))
 	}
 	fo.resume(found, now)
-	for i, head := range fo.ignored {
-		if c, there := seen[i]; !there || !beginsWith(c.path, head) {
-			delete(fo.ignored, i)
-		}
-	}
+	fo.recheck(seen)
 	for _, c := range found {
-		if fo.ignored[c.inode] == nil && fo.byInode(c.inode) == nil {
+		if fo.ignored[c.inode].head == nil && fo.byInode(c.inode) == nil {
 			errs = append(errs, fo.open(c, now))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// recheck lets go of ignored files that are gone or became others.
+func (fo *Follower) recheck(seen map[inode]candidate) {
+	for i, ignored := range fo.ignored {
+		c, there := seen[i]
+		switch {
+		case !there:
+			delete(fo.ignored, i)
+		case c.size == ignored.size:
+		case beginsWith(c.path, ignored.head):
+			fo.ignored[i] = ignoredFile{ignored.head, c.size}
+		default:
+			delete(fo.ignored, i)
+		}
+	}
 }
 
 func (fo *Follower) byInode(i inode) *file {
@@ -221,88 +232,18 @@ func (fo *Follower) byInode(i inode) *file {
 	return nil
 }
 
-// look lists the files that match, and those beside known ones whose names
-// begin with theirs: what rotation leaves.
-func (fo *Follower) look() ([]candidate, error) {
-	var found []candidate
-	var errs []error
-	known := map[string][]string{} // directory -> names of logs
-	add := func(path string, named bool) {
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("look at ops log: %w", err))
-			return
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || !info.Mode().IsRegular() {
-			return
-		}
-		found = append(found, candidate{path, inode{uint64(st.Dev), st.Ino}, info.Size(), named})
-	}
-	for _, g := range fo.globs {
-		paths, err := filepath.Glob(g)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("ops log %q: %w", g, err))
-		}
-		for _, p := range paths {
-			if !compressed(p) {
-				add(p, true)
-				known[filepath.Dir(p)] = append(known[filepath.Dir(p)], filepath.Base(p))
-			}
-		}
-	}
-	for _, f := range fo.files {
-		known[filepath.Dir(f.path)] = append(known[filepath.Dir(f.path)], filepath.Base(f.path))
-	}
-	for _, s := range fo.saved {
-		known[filepath.Dir(s.Path)] = append(known[filepath.Dir(s.Path)], filepath.Base(s.Path))
-	}
-	for dir, names := range known {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // the globs have reported it, or it is gone
-		}
-		for _, e := range entries {
-			if !compressed(e.Name()) && isSibling(e.Name(), names) {
-				add(filepath.Join(dir, e.Name()), false)
-			}
-		}
-	}
-	return found, errors.Join(errs...)
-}
-
-func isSibling(name string, of []string) bool {
-	stem := func(s string) string {
-		if i := strings.LastIndex(s, ".log"); i > 0 {
-			return s[:i]
-		}
-		return s
-	}
-	for _, o := range of {
-		if strings.HasPrefix(name, stem(o)) {
-			return true
-		}
-	}
-	return false
-}
-
-func compressed(path string) bool {
-	switch filepath.Ext(path) {
-	case ".gz", ".xz", ".zst", ".bz2", ".lz4":
-		return true
-	}
-	return false
-}
-
 // check follows a known file to its present name and notices what was done to
 // it.
 func (fo *Follower) check(f *file, seen map[inode]candidate, found []candidate, now time.Time) error {
 	if err := f.err; err != nil {
 		f.err = nil
 		return err
+	}
+	if f.packed {
+		if f.atEnd {
+			fo.forget(f)
+		}
+		return nil
 	}
 	c, there := seen[f.inode]
 	f.linked = there
@@ -407,7 +348,7 @@ func (fo *Follower) truncated(f *file, found []candidate, now time.Time) {
 		fo.stats.Truncated++
 		fo.log.Warn("ops log was cut off, and no copy of it was found: requests logged since the last look may be missing",
 			"file", f.path, "daemon", f.daemon, "read_up_to", old.read)
-	case rest.size > old.read:
+	case rest.size > old.read && !rest.packed:
 		fo.log.Info("ops log was cut off, reading the rest from its copy", "file", f.path, "copy", rest.path)
 		old.path, old.inode, old.linked, old.size, old.atEnd = rest.path, rest.inode, true, rest.size, false
 		if err := old.reopen(); err != nil {
@@ -415,24 +356,8 @@ func (fo *Follower) truncated(f *file, found []candidate, now time.Time) {
 			fo.log.Warn("cannot read the copy of an ops log that was cut off", "copy", rest.path, "err", err)
 		}
 	default:
-		fo.ignored[rest.inode] = old.head
+		fo.ignored[rest.inode] = ignoredFile{old.head, rest.size}
 	}
-}
-
-// copyOf finds another file that begins as a known one did.
-func (fo *Follower) copyOf(except inode, begin []byte, found []candidate) *candidate {
-	if len(begin) < minHead {
-		return nil
-	}
-	for _, c := range found {
-		if c.inode == except || fo.byInode(c.inode) != nil {
-			continue
-		}
-		if head, err := readHead(c.path); err == nil && bytes.HasPrefix(head, begin) {
-			return &c
-		}
-	}
-	return nil
 }
 
 // resume finds the files that were being read before a restart.
@@ -456,40 +381,24 @@ func (fo *Follower) resume(found []candidate, now time.Time) {
 	}
 }
 
-// findSaved prefers the same inode; after a restore or a copytruncate another
-// one holds the same content.
-func findSaved(s FileState, found []candidate, taken func(inode) bool) *candidate {
-	var second *candidate
-	for _, c := range found {
-		if taken(c.inode) || c.size < s.Offset {
-			continue
-		}
-		head, err := readHead(c.path)
-		if err != nil {
-			if c.inode == (inode{s.Device, s.Inode}) {
-				return &c // adopt will say why
-			}
-			continue
-		}
-		if !bytes.HasPrefix(head, s.Head) {
-			continue
-		}
-		if c.inode == (inode{s.Device, s.Inode}) {
-			return &c
-		}
-		second = &c
-	}
-	return second
-}
-
 // adopt goes on with a file at an offset.
 func (fo *Follower) adopt(c candidate, head []byte, offset int64, daemon string, now time.Time) error {
 	f := &file{
 		path: c.path, daemon: daemon, inode: c.inode, head: slices.Clone(head), read: offset,
-		size: c.size, named: c.named, linked: true, grown: now, bytes: &fo.bytes,
+		size: c.size, named: c.named, linked: true, grown: now, bytes: &fo.bytes, packed: c.packed,
 	}
 	f.framer.Reset(offset)
-	if err := f.reopen(); err != nil {
+	if f.packed {
+		unpack, err := openPacked(c.path)
+		if err != nil {
+			return err
+		}
+		f.unpack = unpack
+		if _, err := io.CopyN(io.Discard, unpack, offset); err != nil {
+			f.close()
+			return fmt.Errorf("unpack ops log: %w", err)
+		}
+	} else if err := f.reopen(); err != nil {
 		return err
 	}
 	fo.files = append(fo.files, f)
@@ -512,7 +421,7 @@ func (fo *Follower) open(c candidate, now time.Time) error {
 	for _, f := range fo.files {
 		n := min(len(f.head), len(head))
 		if n >= minHead && bytes.Equal(f.head[:n], head[:n]) {
-			fo.ignored[c.inode] = head
+			fo.ignored[c.inode] = ignoredFile{head, c.size}
 			fo.stats.Copies++
 			fo.log.Info("not reading a copy of an ops log", "copy", c.path, "of", f.path)
 			return nil
@@ -527,86 +436,9 @@ func (fo *Follower) open(c candidate, now time.Time) error {
 		// It came and went between two looks if it begins after all that was
 		// read of its gateway: logs are in the order in which requests ended.
 		if first+logJitter <= max(fo.latest[daemon], fo.began) {
-			fo.ignored[c.inode] = head
+			fo.ignored[c.inode] = ignoredFile{head, c.size}
 			return nil
 		}
 	}
 	return fo.adopt(c, head, 0, daemon, now)
-}
-
-// logJitter is by how much records of one log may be out of order, in ns.
-const logJitter = int64(50 * time.Millisecond)
-
-// firstEnd is the end of the first request in a log, in Unix nanoseconds.
-func firstEnd(path string) (int64, bool) {
-	const enough = 64 << 10
-	begin, err := readBegin(path, enough)
-	if err != nil {
-		return 0, false
-	}
-	var f Framer
-	var rec Record
-	_, _ = f.Write(begin)
-	for f.Next(&rec) {
-		if rec.IsRequest() && !rec.Start.IsZero() {
-			return nanos(rec.End()), true
-		}
-	}
-	return 0, false
-}
-
-func (f *file) reopen() error {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return fmt.Errorf("open ops log: %w", err)
-	}
-	info, err := file.Stat()
-	if err != nil {
-		_ = file.Close()
-		return fmt.Errorf("open ops log: %w", err)
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || f.inode != (inode{uint64(st.Dev), st.Ino}) {
-		_ = file.Close()
-		return fmt.Errorf("open ops log %s: replaced a moment ago", f.path)
-	}
-	f.f = file
-	return nil
-}
-
-// sameHead tells whether the file still begins as it did, and learns more of
-// its beginning while it is short.
-func (f *file) sameHead() (bool, error) {
-	buf := make([]byte, headBytes)
-	n, err := f.f.ReadAt(buf, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read ops log: %w", err)
-	}
-	if !bytes.HasPrefix(buf[:n], f.head) {
-		return false, nil
-	}
-	f.head = slices.Clone(buf[:n])
-	return true, nil
-}
-
-func beginsWith(path string, head []byte) bool {
-	begin, err := readHead(path)
-	return err == nil && bytes.HasPrefix(begin, head)
-}
-
-func readHead(path string) ([]byte, error) { return readBegin(path, headBytes) }
-
-// readBegin reads up to n bytes.
-func readBegin(path string, n int) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	buf := make([]byte, n)
-	got, err := io.ReadFull(file, buf)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return buf[:got], nil
 }

@@ -52,7 +52,7 @@ func (f *file) load() bool {
 			f.loaded = true
 			return true
 		}
-		if f.f == nil || !f.fill() {
+		if f.f == nil && f.unpack == nil || !f.fill() {
 			f.atEnd = true
 			return false
 		}
@@ -62,13 +62,19 @@ func (f *file) load() bool {
 
 // fill reads a piece of the file.
 func (f *file) fill() bool {
-	if len(f.head) < minHead {
+	if !f.packed && len(f.head) < minHead {
 		// After a restart the offset is worth nothing without a head.
 		if _, err := f.sameHead(); err != nil || len(f.head) < minHead {
 			return false
 		}
 	}
-	n, err := f.f.ReadAt(f.framer.Space(readBytes)[:readBytes], f.read)
+	var n int
+	var err error
+	if space := f.framer.Space(readBytes)[:readBytes]; f.packed {
+		n, err = f.unpack.Read(space)
+	} else {
+		n, err = f.f.ReadAt(space, f.read)
+	}
 	f.framer.Wrote(n)
 	f.read += int64(n)
 	*f.bytes += uint64(n)
