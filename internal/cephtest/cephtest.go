@@ -40,6 +40,14 @@ func Strict() bool { return os.Getenv("CI") == "true" }
 // "1".
 func Long() bool { return os.Getenv("CEPHRISK_LONG") == "1" }
 
+// SkipUnlessLong skips a test that has no short form.
+func SkipUnlessLong(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("runs in the long form only, with CEPHRISK_LONG=1")
+	}
+}
+
 // SkipOrFail ends the test: it skips on a laptop and fails where CI=true.
 func SkipOrFail(t testing.TB, reason string) {
 	t.Helper()

@@ -57,7 +57,11 @@ var socketCommands = [...]asok.Command{
 // dir: COMMAND.json for mon and mgr, asok/DAEMON_COMMAND.json for admin
 // sockets of the named daemons.
 func Write(ctx context.Context, c *cluster.Cluster, dir string, daemons []string) error {
-	clean := newCleaner(c)
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	clean := newCleaner(c.Dir(), c.Root(), c.FSID(), host)
 	if err := os.MkdirAll(filepath.Join(dir, "asok"), 0o755); err != nil {
 		return fmt.Errorf("capture: %w", err)
 	}

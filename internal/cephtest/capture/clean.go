@@ -3,10 +3,7 @@ package capture
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"regexp"
-
-	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/cluster"
 )
 
 // A cleaner replaces what names the machine or the cluster. The same value
@@ -18,20 +15,18 @@ type cleaner struct {
 
 type replacement struct{ old, new []byte }
 
-func newCleaner(c *cluster.Cluster) *cleaner {
+// newCleaner makes a cleaner of the answers of a cluster in dir, with its
+// root, its identity and the name of its host.
+func newCleaner(dir, root, fsid, host string) *cleaner {
 	k := &cleaner{uuids: map[string]string{}}
 	add := func(old, stand string) {
-		if old != "" {
-			k.literal = append(k.literal, replacement{[]byte(old), []byte(stand)})
-		}
+		k.literal = append(k.literal, replacement{[]byte(old), []byte(stand)})
 	}
-	add(c.Dir(), "/srv/ceph")
-	add(c.Root(), "")
+	add(dir, "/srv/ceph")
+	add(root, "")
 	add("127.0.0.1", "192.0.2.1")
-	if host, err := os.Hostname(); err == nil {
-		add(`"`+host+`"`, `"node1"`)
-	}
-	k.uuid([]byte(c.FSID())) // the first, so that every release has the same
+	add(`"`+host+`"`, `"node1"`)
+	k.uuid([]byte(fsid)) // the first, so that every cluster has the same
 	return k
 }
 

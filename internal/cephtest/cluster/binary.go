@@ -30,6 +30,9 @@ func Binary(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: build cephcluster: %w", ErrUnavailable, err)
 	}
 	tree := filepath.Dir(strings.TrimSpace(string(gomod)))
+	if tree == "." || tree == filepath.Dir(os.DevNull) {
+		return "", fmt.Errorf("%w: build cephcluster: not in the module's tree", ErrUnavailable)
+	}
 	sum := sha256.Sum256([]byte(tree))
 	dir := filepath.Join(CacheDir(), "bin", hex.EncodeToString(sum[:6]))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
