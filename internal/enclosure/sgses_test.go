@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure/enclosuretest"
 )
 
@@ -45,10 +46,10 @@ func sgSES(t *testing.T, s *enclosuretest.Shelf, page string) string {
 
 func requireSgSES(t *testing.T) {
 	t.Helper()
-	requireTool(t, "sg_ses")
+	cephtest.RequireTool(t, "sg_ses")
 	out, err := exec.Command("sg_ses", "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "version: 2.48 ") {
-		skipOrFail(t, fmt.Sprintf("sg_ses of sg3-utils 1.46 (its own version is 2.48) is needed: %v %s", err, out))
+		cephtest.SkipOrFail(t, fmt.Sprintf("sg_ses of sg3-utils 1.46 (its own version is 2.48) is needed: %v %s", err, out))
 	}
 }
 
