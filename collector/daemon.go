@@ -19,6 +19,10 @@ const (
 	// gapAfter is how many intervals may lie between two readings of an OSD
 	// before what happened in between can no longer be told apart.
 	gapAfter = 2.5
+	// An OSD under load may take its time to answer, and one that hangs must not
+	// make the rest wait for a turn.
+	askTimeout  = 4 * time.Second
+	askParallel = 64
 	// sampleEvery is how often reservations are looked at on releases whose
 	// counters do not show a replica's part in a scrub.
 	sampleEvery = time.Second
@@ -117,7 +121,7 @@ func newDaemonPoller(d Deps, hostname string, histograms bool) *daemonPoller {
 		hostname:   hostname,
 		histograms: histograms,
 		table:      newDaemonTable(),
-		client:     &asok.Client{},
+		client:     &asok.Client{Timeout: askTimeout, Parallel: askParallel},
 		disks:      blockdev.Roots{Rootfs: d.Paths.Rootfs, Sysfs: d.Paths.Sysfs},
 		osds:       map[string]*daemonOSD{},
 		host:       map[hostKey]*osdperf.Account{},

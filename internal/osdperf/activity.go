@@ -125,9 +125,10 @@ func isRecoveryWork(name string) bool {
 	return strings.HasPrefix(name, "l_osd_recovery_")
 }
 
-// Moved says which kinds of work were done between two readings.
+// Moved says which kinds of work were done between two readings. A sum that fell
+// has moved, too: OSDs do not always print every counter in a way that can be read.
 func (w Work) Moved(before Work) Signs {
-	return Signs{Scrub: w.Scrub > before.Scrub, Recovery: w.Recovery > before.Recovery}
+	return Signs{Scrub: w.Scrub != before.Scrub, Recovery: w.Recovery != before.Recovery}
 }
 
 // Deleting says whether the OSD is deleting PGs that moved away.

@@ -13,7 +13,7 @@ import (
 type Counter struct {
 	N     uint64 // the number; for a time average how many durations
 	SumNS uint64 // the sum of durations in nanoseconds
-	Avg   bool   // it is a time average
+	Avg   bool   // SumNS is known
 	ok    bool
 }
 
@@ -23,7 +23,8 @@ func (c Counter) OK() bool { return c.ok }
 
 // UnmarshalJSON reads 12 or {"avgcount":12,"sum":0.001234567,"avgtime":...}.
 // What is neither leaves the counter absent: one strange counter must not cost
-// the others.
+// the others. Sums can be nonsense while the count is right: the recovery queue
+// latencies of 18 sometimes hold 1.8e10 s.
 func (c *Counter) UnmarshalJSON(data []byte) error {
 	*c = Counter{}
 	if data[0] != '{' {
@@ -38,8 +39,8 @@ func (c *Counter) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &avg); err != nil || avg.Count == nil {
 		return nil
 	}
-	ns, ok := nanoseconds(avg.Sum.String())
-	*c = Counter{N: *avg.Count, SumNS: ns, Avg: true, ok: ok}
+	ns, known := nanoseconds(avg.Sum.String())
+	*c = Counter{N: *avg.Count, SumNS: ns, Avg: known, ok: true}
 	return nil
 }
 

@@ -101,13 +101,14 @@ func TestCounterValues(t *testing.T) {
 		`{"avgcount":2,"sum":0.000000007,"avgtime":0}`: {N: 2, SumNS: 7, Avg: true, ok: true},
 		`{"avgcount":3,"sum":12.5}`:                    {N: 3, SumNS: 12_500_000_000, Avg: true, ok: true},
 		`{"avgcount":3,"sum":9999999999.123456789}`:    {N: 3, SumNS: 9_999_999_999_123_456_789, Avg: true, ok: true},
-		`{"avgcount":3,"sum":1e3}`:                     {N: 3, Avg: true},
-		`{"avgcount":3,"sum":-1.5}`:                    {N: 3, Avg: true},
-		`{"sum":1.5}`:                                  {},
-		`{"avgcount":"x","sum":1.5}`:                   {},
-		`{"min":1}`:                                    {},
-		`"text"`:                                       {},
-		`[1]`:                                          {},
+		`{"avgcount":3,"sum":1e3}`:                     {N: 3, ok: true},
+		`{"avgcount":3,"sum":-1.5}`:                    {N: 3, ok: true},
+		`{"avgcount":322,"sum":17920407857.421568398}`: {N: 322, ok: true},
+		`{"sum":1.5}`:                {},
+		`{"avgcount":"x","sum":1.5}`: {},
+		`{"min":1}`:                  {},
+		`"text"`:                     {},
+		`[1]`:                        {},
 	} {
 		var got Counter
 		if err := got.UnmarshalJSON([]byte(text)); err != nil || got != want {

@@ -195,8 +195,7 @@ func (l *Ledger) judge(before, r *Reading, missed bool, longest time.Duration) B
 	}
 	growth, grew := r.Total.minus(before.Total)
 	switch {
-	case r.Process != before.Process, !grew,
-		r.Work.Scrub < before.Work.Scrub, r.Work.Recovery < before.Work.Recovery:
+	case r.Process != before.Process, !grew:
 		// Everything counted now happened since the counters began again.
 		return Booking{Outcome: Reset, Growth: r.Total}
 	case missed, r.At.Sub(before.At) > longest:
