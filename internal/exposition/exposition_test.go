@@ -153,7 +153,7 @@ func TestOutputEqualsExpfmtInEveryFormatAndEncoding(t *testing.T) {
 		Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: proto.Float64(1)}}},
 	}}
 	var w Writer
-	for _, n := range []int{1, 25, 3000, 40000} {
+	for _, n := range []int{1, 25, 700, 9000} {
 		fs := testFamilies(t, n)
 		for _, form := range forms {
 			want := encode(t, form.media, append(slices.Clone(small), reference(fs)...), true)
@@ -312,7 +312,7 @@ func TestNaturalOrderIsTotal(t *testing.T) {
 		}
 		return b
 	}
-	for range 200_000 {
+	for range 50_000 {
 		a, b, c := key(), key(), key()
 		if naturalLess(a, b) && naturalLess(b, c) && !naturalLess(a, c) {
 			t.Fatalf("%q, %q, %q do not ascend", a, b, c)

@@ -166,11 +166,9 @@ func (f *Family) zstd(w *bytes.Buffer, format Format) error {
 	if err != nil {
 		return err
 	}
-	frames := &zstdFrames{enc: zw, out: w}
-	if _, err := f.render(frames, format, make([]byte, 0, chunk)); err != nil {
+	if _, err := f.render(zstdFrames{zw, w}, format, make([]byte, 0, zstdChunk+spare)); err != nil {
 		return err
 	}
-	frames.flush()
 	return zw.Close()
 }
 
@@ -182,24 +180,15 @@ func newZstd() (*zstd.Encoder, error) {
 		zstd.WithWindowSize(zstdChunk), zstd.WithEncoderCRC(false), zstd.WithNoEntropyCompression(true))
 }
 
-// zstdFrames compresses what is written to it in frames of its own.
+// zstdFrames makes a frame of every piece that is written to it.
 type zstdFrames struct {
 	enc *zstd.Encoder
 	out *bytes.Buffer
-	buf []byte
 }
 
-func (z *zstdFrames) Write(b []byte) (int, error) {
-	z.buf = append(z.buf, b...)
-	if len(z.buf) >= zstdChunk-chunk {
-		z.flush()
-	}
+func (z zstdFrames) Write(b []byte) (int, error) {
+	z.out.Write(z.enc.EncodeAll(b, z.out.AvailableBuffer()))
 	return len(b), nil
-}
-
-func (z *zstdFrames) flush() {
-	z.out.Write(z.enc.EncodeAll(z.buf, z.out.AvailableBuffer()))
-	z.buf = z.buf[:0]
 }
 
 // counter counts and sums up what goes through it.

@@ -31,17 +31,21 @@ func (f Format) Trailer() string {
 	return ""
 }
 
-// chunk is how much is rendered before it is written out.
-const chunk = 64 << 10
+const (
+	// chunk is the size of a buffer to render into.
+	chunk = 64 << 10
+	// run is the number of rows between two looks at the buffer's length, and
+	// spare the room that they are given in it.
+	run, spare = 256, 32 << 10
+)
 
-// render writes the family in pieces of about one chunk, using and returning
-// the buffer.
+// render writes the family in pieces that fill the buffer, and returns the
+// buffer, which has grown if there was need.
 func (f *Family) render(w io.Writer, format Format, buf []byte) ([]byte, error) {
 	b := f.appendHead(buf[:0], format)
 	rows := f.table.rows()
 	for k := 0; k < rows; {
-		// A run of rows without a look at the buffer's length.
-		for end := min(k+256, rows); k < end; k++ {
+		for end := min(k+run, rows); k < end; k++ {
 			i := f.table.row(k)
 			v := f.column.Value(i)
 			if math.IsNaN(v) {
@@ -53,7 +57,7 @@ func (f *Family) render(w io.Writer, format Format, buf []byte) ([]byte, error) 
 				b = f.appendLine(b, i, v, format)
 			}
 		}
-		if len(b) >= chunk-256*128 {
+		if len(b) >= cap(buf)-spare {
 			if _, err := w.Write(b); err != nil {
 				return b, err
 			}
