@@ -71,8 +71,8 @@ func TestALiveClusterWithThousandsOfPGs(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := "http://127.0.0.1:" + port + "/metrics"
-		awaitHTTP(ctx, t, url)
-		pids := processes(t, c.Dir(), "ceph-mgr") // enabling a module restarts it
+		awaitHTTP(ctx, t, url, 20*time.Second) // enabling a module restarts the mgr, once it has answered
+		pids := processes(t, c.Dir(), "ceph-mgr")
 		t.Logf("mgr with its prometheus module, scraped every %s: %s", scrapeEvery, watch(ctx, t, phase, pids[0], 0, url))
 		if _, err := c.Ceph(ctx, "mgr", "module", "disable", "prometheus"); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestALiveClusterWithThousandsOfPGs(t *testing.T) {
 				t.Logf("exporter:\n%s", log.String())
 			}
 		}()
-		awaitHTTP(ctx, t, "http://"+address+"/-/ready")
+		awaitHTTP(ctx, t, "http://"+address+"/-/ready", 0)
 		url := "http://" + address + "/metrics"
 		body, _, err := fetch(ctx, url)
 		if err != nil {
@@ -195,11 +195,19 @@ func fetch(ctx context.Context, url string) ([]byte, time.Duration, error) {
 	return body, took, err
 }
 
-func awaitHTTP(ctx context.Context, t *testing.T, url string) {
+// awaitHTTP waits until the URL has answered for that long.
+func awaitHTTP(ctx context.Context, t *testing.T, url string, steady time.Duration) {
 	t.Helper()
+	var since time.Time
 	for {
 		_, _, err := fetch(ctx, url)
-		if err == nil {
+		switch {
+		case err != nil:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		}
+		if err == nil && time.Since(since) >= steady {
 			return
 		}
 		select {
