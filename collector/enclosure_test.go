@@ -185,3 +185,67 @@ func TestEnclosureFlags(t *testing.T) {
 		}
 	}
 }
+
+// The narrowest thing that several dead OSDs share is the smallest group by a
+// label of cephrisk_osd_hardware_info in which all of them are and no other OSD.
+func TestWhatDeadOSDsHaveInCommon(t *testing.T) {
+	const perShelf = 30
+	h := enclosuretest.TwoShelves(perShelf)
+	// Four shelves, the first two on one HBA only, the others on the other.
+	h.Shelves = nil
+	for i := range uint64(4) {
+		gone := byte(2)
+		if i >= 2 {
+			gone = 1
+		}
+		h.Shelves = append(h.Shelves, enclosuretest.HostShelf{LogicalID: 0x5000ccab01000000 + i<<24, IOMGone: map[byte]bool{gone: true}})
+	}
+	e := newEnclosureHost(t, h, enclosuretest.DenseShelf)
+	labels := []string{"db_disk", "enclosure_id", "hba", "hostname"}
+	osds := map[string]map[string]string{}
+	for line := range strings.Lines(e.poll(e.poller())) {
+		if rest, ok := strings.CutPrefix(line, "cephrisk_osd_hardware_info{"); ok {
+			osd := map[string]string{}
+			for pair := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(rest), "} 1"), ",") {
+				name, value, _ := strings.Cut(pair, "=")
+				osd[name] = strings.Trim(value, `"`)
+			}
+			osds[osd["ceph_daemon"]] = osd
+		}
+	}
+	cause := func(dead func(osd int) bool) string {
+		best, size, all := "none", len(osds)+1, 0
+		for osd := range len(osds) {
+			if dead(osd) {
+				all++
+			}
+		}
+		for _, label := range labels {
+			members, down := map[string]int{}, map[string]int{}
+			for osd := range len(osds) {
+				value := osds[fmt.Sprintf("osd.%d", osd)][label]
+				members[value]++
+				if dead(osd) {
+					down[value]++
+				}
+			}
+			for value, n := range members {
+				if down[value] == n && n == all && n < size {
+					best, size = label+" "+value, n
+				}
+			}
+		}
+		return best
+	}
+	for want, dead := range map[string]func(int) bool{
+		"db_disk eui.0000000000036001":  func(osd int) bool { return osd/15 == 1 },
+		"enclosure_id 5000ccab02000000": func(osd int) bool { return osd/perShelf == 1 },
+		"hba 0000:3b:00.0":              func(osd int) bool { return osd/perShelf < 2 },
+		"hostname storage1":             func(int) bool { return true },
+		"none":                          func(osd int) bool { return osd%7 == 0 },
+	} {
+		if got := cause(dead); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

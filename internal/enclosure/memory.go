@@ -66,18 +66,17 @@ func (m *Memory) observe(v Volume, locate func(Disk) location) {
 	if len(v.Disks) == 0 {
 		return
 	}
-	var old, rest []Entry
-	for _, e := range m.Entries {
-		if e.is(v.Daemon, v.Cluster) && e.Role == v.Role {
-			old = append(old, e)
-		} else {
-			rest = append(rest, e)
+	var old []Entry
+	m.drop(func(e Entry) bool {
+		if !e.is(v.Daemon, v.Cluster) || e.Role != v.Role {
+			return false
 		}
-	}
+		old = append(old, e)
+		return true
+	})
 	for _, d := range v.Disks {
-		rest = append(rest, newEntry(v, d, locate(d), old))
+		m.Entries = append(m.Entries, newEntry(v, d, locate(d), old))
 	}
-	m.Entries = rest
 }
 
 // newEntry describes a disk as found now, and keeps of the old entries what
@@ -115,16 +114,20 @@ func newEntry(v Volume, d Disk, at location, old []Entry) Entry {
 // keepRoles drops devices that an OSD has no more: its directory is there with
 // its block device, but without a link for that role.
 func (m *Memory) keepRoles(volumes []Volume) {
-	for _, block := range volumes {
-		if block.Role != "block" || len(block.Disks) == 0 {
-			continue
-		}
-		m.drop(func(e Entry) bool {
-			return e.is(block.Daemon, block.Cluster) && !slices.ContainsFunc(volumes, func(v Volume) bool {
-				return e.is(v.Daemon, v.Cluster) && v.Role == e.Role
-			})
-		})
+	byDaemon := map[string][]Volume{}
+	for _, v := range volumes {
+		byDaemon[v.Daemon] = append(byDaemon[v.Daemon], v)
 	}
+	m.drop(func(e Entry) bool {
+		block, role := false, false
+		for _, v := range byDaemon[e.Daemon] {
+			if e.is(v.Daemon, v.Cluster) {
+				block = block || v.Role == "block" && len(v.Disks) > 0
+				role = role || v.Role == e.Role
+			}
+		}
+		return block && !role
+	})
 }
 
 // drop removes the entries for which leave is true.

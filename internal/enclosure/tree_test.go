@@ -306,3 +306,37 @@ func FuzzSysfs(f *testing.F) {
 		}
 	})
 }
+
+// FuzzNames gives everything that takes names apart without a file system any
+// name.
+func FuzzNames(f *testing.F) {
+	for _, s := range []string{
+		"osd.12", "ceph-12", "5000ccab01000000", "0x5000", "/dev/ceph-a-b/osd-block-c", "/dev/mapper/x", "/dev//", "0000:3b:00.0",
+		"/sys/devices/pci0000:00/0000:3b:00.0/host6/port-6:0/end_device-6:0:9/target6:0:1/6:0:1:0", "SLOT 000,3FGXXXXX", "nvme0c1n1", "sdaa",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if id, err := ParseForget(s); err == nil && !strings.HasPrefix(id, "osd.") && len(id) != 16 {
+			t.Fatalf("%q may be forgotten as %q", s, id)
+		}
+		for _, name := range dmNames(s) {
+			if strings.Contains(name, "/") {
+				t.Fatalf("%q: device-mapper name %q", s, name)
+			}
+		}
+		if h := hba(s); h != "" && !isPCIAddress(h) {
+			t.Fatalf("%q: HBA %q", s, h)
+		}
+		if e := endDevice(s); strings.Contains(e, "/") {
+			t.Fatalf("%q: end device %q", s, e)
+		}
+		for _, kind := range []ElementType{TypeArrayDeviceSlot, TypePowerSupply} {
+			if name := ElementName(kind, label([]byte(s))); len(name) > maxLabel || !utf8.ValidString(name) {
+				t.Fatalf("%q: element name %q", s, name)
+			}
+		}
+		isDisk(s)
+		parseAddress(s)
+	})
+}

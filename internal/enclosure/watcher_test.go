@@ -337,6 +337,26 @@ func TestAMovedOSDLeavesItsOldSlot(t *testing.T) {
 	}
 }
 
+// An OSD whose DB moved onto its main device has no DB device any more; one
+// whose directory is not filled has all it had.
+func TestADeviceThatAnOSDHasNoMore(t *testing.T) {
+	m := Memory{Entries: []Entry{
+		{Daemon: "osd.1", Role: "block"}, {Daemon: "osd.1", Role: "db"}, {Daemon: "osd.1", Cluster: "other", Role: "db"},
+		{Daemon: "osd.2", Role: "block"}, {Daemon: "osd.2", Role: "db"},
+	}}
+	m.Entries[0].Cluster, m.Entries[1].Cluster = "one", "one"
+	m.keepRoles([]Volume{
+		{Daemon: "osd.1", Cluster: "one", Role: "block", Disks: []Disk{{Name: "sda"}}}, {Daemon: "osd.2", Role: "block"},
+	})
+	var got []string
+	for _, e := range m.Entries {
+		got = append(got, e.Daemon+e.Cluster+e.Role)
+	}
+	if want := []string{"osd.1oneblock", "osd.1otherdb", "osd.2block", "osd.2db"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestForgetting(t *testing.T) {
 	for forget, wantEntries := range map[string]int{"0x5000CCAB01000000": 32 - 8, "osd.3": 30} {
 		b := newBench(t, enclosuretest.TwoShelves(8))
