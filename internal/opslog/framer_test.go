@@ -291,7 +291,7 @@ func compareFields(t *testing.T, object map[string]json.RawMessage, rec *Record)
 }
 
 func cloneRecord(r Record) Record {
-	for _, b := range []*[]byte{&r.Operation, &r.Bucket, &r.Object, &r.User, &r.URI, &r.TransID, &r.Daemon} {
+	for _, b := range []*[]byte{&r.Operation, &r.Bucket, &r.Object, &r.User, &r.URI, &r.TransID, &r.Daemon, &r.Line, &r.File} {
 		*b = bytes.Clone(*b)
 	}
 	return r

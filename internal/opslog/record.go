@@ -19,6 +19,10 @@ type Record struct {
 	TransID   []byte // one per request
 	// Daemon is the field ceph_daemon, which a sender adds.
 	Daemon []byte
+	// Line and File are what shippers make of a line of a log when they are not
+	// told to take it apart: the line itself (message, log) and the log's path
+	// (file, filename).
+	Line, File []byte
 
 	Status     int           // HTTP status
 	ObjectSize int64         // bytes of the object or part; 0 for complete and copy
@@ -47,6 +51,8 @@ const (
 	fieldURI
 	fieldTransID
 	fieldDaemon
+	fieldLine
+	fieldFile
 	fieldStatus
 	fieldObjectSize
 	fieldTime
@@ -74,6 +80,10 @@ func fieldNamed(name []byte, escaped bool) field {
 		return fieldTransID
 	case "ceph_daemon":
 		return fieldDaemon
+	case "message", "log":
+		return fieldLine
+	case "file", "filename":
+		return fieldFile
 	case "http_status":
 		return fieldStatus
 	case "object_size":
@@ -95,6 +105,8 @@ func (f *Framer) decode(rec *Record) {
 		URI:        f.text(fieldURI),
 		TransID:    f.text(fieldTransID),
 		Daemon:     f.text(fieldDaemon),
+		Line:       f.text(fieldLine),
+		File:       f.text(fieldFile),
 		Status:     int(parseInt(f.text(fieldStatus))),
 		ObjectSize: parseInt(f.text(fieldObjectSize)),
 		Start:      parseTime(f.text(fieldTime)),

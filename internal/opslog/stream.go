@@ -1,6 +1,7 @@
 package opslog
 
 import (
+	"cmp"
 	"context"
 )
 
@@ -100,14 +101,41 @@ func (e *Engine) take(c chunk) {
 }
 
 func (e *Engine) streamed(s *Stream, rec *Record) {
-	if !rec.IsRequest() {
-		if len(rec.Daemon) > 0 && len(rec.Operation) == 0 {
-			s.daemon = DaemonName(string(rec.Daemon)) // for the records that follow
-			return
-		}
+	switch {
+	case rec.IsRequest():
+		e.streamedRequest(s, rec)
+	case len(rec.Operation) > 0:
 		e.streams.Foreign++
-		return
+	case len(rec.Line) > 0:
+		e.streamedLine(s, rec)
+	case len(rec.Daemon) > 0:
+		s.daemon = DaemonName(string(rec.Daemon)) // for the records that follow
+	default:
+		e.streams.Foreign++
 	}
+}
+
+// streamedLine takes a line of a log that came wrapped in an object. It may
+// hold several records.
+func (e *Engine) streamedLine(s *Stream, wrapped *Record) {
+	inner := &Stream{engine: e, daemon: s.daemon}
+	if name := cmp.Or(string(wrapped.Daemon), string(wrapped.File)); name != "" {
+		inner.daemon = DaemonName(name)
+	}
+	_, _ = inner.framer.Write(wrapped.Line)
+	inner.framer.Finish()
+	var rec Record
+	for inner.framer.Next(&rec) {
+		if rec.IsRequest() { // lines do not nest
+			e.streamedRequest(inner, &rec)
+		} else {
+			e.streams.Foreign++
+		}
+	}
+	e.streams.Frames.add(inner.framer.Stats())
+}
+
+func (e *Engine) streamedRequest(s *Stream, rec *Record) {
 	if len(rec.TransID) > 0 && !e.seen.add(id(hashOf(rec.TransID, ""))) {
 		e.streams.Duplicates++
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -262,5 +263,49 @@ func TestTooManySendersAreRefused(t *testing.T) {
 	e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
 	if w.Code != http.StatusServiceUnavailable || e.refused.Load() != 1 {
 		t.Errorf("status %d, %d refused; want 503, 1", w.Code, e.refused.Load())
+	}
+}
+
+func TestLinesThatShippersWrapped(t *testing.T) {
+	e := running(t, &memStore{})
+	line := func(names ...string) string {
+		text := ""
+		for _, n := range names {
+			r := put("PUT /b/k HTTP/1.1", 1)
+			r.at, r.trans = testStart, n
+			text += r.json()
+		}
+		return text
+	}
+	wrap := func(fields map[string]string) string {
+		b, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b) + "\n"
+	}
+	const path = "/var/log/ceph/ops-log-ceph-client.rgw.a.log"
+	server := httptest.NewServer(e)
+	defer server.Close()
+	body := wrap(map[string]string{"log": line("1", "2"), "file": path}) + // Fluent Bit
+		wrap(map[string]string{"message": line("3"), "file": path, "host": "h"}) + // Vector
+		`{"ceph_daemon":"` + path + `"}` + line("4") + "\n" + // rsyslog with a template
+		wrap(map[string]string{"message": "no record"}) + wrap(map[string]string{"message": `{"x":1}`})
+	res, err := http.Post(server.URL, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	s, _, _ := e.Snapshot()
+	want := map[string]uint64{"rgw.a": 4}
+	got := map[string]uint64{}
+	for name, g := range s.Counts.Gateways {
+		got[name] = g.Completed[Put]
+	}
+	if diff := cmp.Diff(want, got); diff != "" || res.StatusCode != http.StatusNoContent {
+		t.Errorf("status %d, %s", res.StatusCode, diff)
+	}
+	if s.Streams.Foreign != 1 || s.Streams.Frames.JunkBytes != uint64(len("norecord")) {
+		t.Errorf("%+v", s.Streams)
 	}
 }
