@@ -44,6 +44,8 @@ const (
 	groupCommit = 100 * time.Millisecond
 	// forgetEvery is how often the open uploads are searched for old ones.
 	forgetEvery = time.Minute
+	// gatewayMemory is how long the counts of a gateway without a log stay.
+	gatewayMemory = 90 * 24 * time.Hour
 )
 
 // A Snapshot is what the last durable checkpoint holds. It is never changed.
@@ -110,7 +112,9 @@ func NewEngine(cfg Config) (*Engine, error) {
 	var cp checkpoint
 	if data != nil {
 		if err := e.restore(data, &cp); err != nil {
-			return nil, fmt.Errorf("decode checkpoint of the ops log: %w", err)
+			// State is never a reason not to start.
+			cfg.Log.Error("the books of uploads cannot be read, counting anew from the beginning of the logs", "err", err)
+			e.counter, e.seen, e.streams, e.caughtUp, cp = NewCounter(cfg.Counter), newRing(recentIDs), StreamStats{}, false, checkpoint{}
 		}
 	}
 	e.follower = NewFollower(cfg.Globs, cp.Follow, cfg.Log)
@@ -242,7 +246,20 @@ func (e *Engine) housekeep(now, end time.Time) {
 	if now.Sub(e.forgot) >= forgetEvery {
 		e.forgot = now
 		e.counter.Forget(end)
+		e.forgetGateways(end)
 		e.dirty = true
+	}
+}
+
+// forgetGateways drops the counts of gateways that are long gone: an
+// orchestrator names each deployment anew.
+func (e *Engine) forgetGateways(now time.Time) {
+	limit := now.Add(-gatewayMemory).UnixNano()
+	for name, g := range e.counter.gateways {
+		if g.LastRecord < limit && !e.follower.follows(name) {
+			delete(e.counter.gateways, name)
+			e.follower.forgetDaemon(name)
+		}
 	}
 }
 

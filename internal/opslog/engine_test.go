@@ -372,3 +372,72 @@ func TestCountsEqualTheClientsLedger(t *testing.T) {
 		})
 	}
 }
+
+func TestBooksThatCannotBeReadAreNoReasonNotToStart(t *testing.T) {
+	for _, data := range []string{`{`, `{}`, `{"books":{"uploads":"AAAA"}}`, `{"books":{},"seen":"AAAA"}`} {
+		e, err := NewEngine(Config{Store: &memStore{data: []byte(data)}, Log: quiet(), Now: time.Now})
+		if err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if s, _, _ := e.Snapshot(); s != nil {
+			t.Errorf("%s: something was published: %+v", data, s)
+		}
+	}
+}
+
+func TestGatewaysLongGoneAreForgotten(t *testing.T) {
+	now := testStart
+	dir := t.TempDir()
+	e, err := NewEngine(Config{Globs: []string{filepath.Join(dir, "*.log")}, Store: &memStore{}, Log: quiet(), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.follower.Close()
+	for n, name := range []string{"gone", "there"} {
+		r := put("PUT /b/k HTTP/1.1", 1)
+		r.at = testStart.Add(time.Duration(n) * time.Second)
+		if err := os.WriteFile(filepath.Join(dir, name+".log"), []byte(r.json()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Step()
+	if err := os.Remove(filepath.Join(dir, "gone.log")); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(100 * 24 * time.Hour)
+	for range 3 { // noticed, let go of, forgotten
+		e.Step()
+		now = now.Add(2 * time.Minute)
+	}
+	if err := e.Save(); err != nil {
+		t.Fatal(err)
+	}
+	s, _, _ := e.Snapshot()
+	if diff := cmp.Diff([]string{"rgw.there"}, s.Counts.Names()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzBooks: no stored table makes a Counter fail otherwise than by saying so.
+func FuzzBooks(f *testing.F) {
+	c := NewCounter(CounterConfig{})
+	var fr Framer
+	var rec Record
+	for _, e := range []entry{{op: "init_multipart", uri: "POST /b/q?uploads HTTP/1.1"}, put("PUT /b/k?partNumber=1&uploadId=X HTTP/1.1", 1), put("PUT /b/k?partNumber=2&uploadId=X HTTP/1.1", 1)} {
+		e.at = testStart
+		_, _ = fr.Write([]byte(e.json()))
+		fr.Next(&rec)
+		c.Apply("rgw.a", &rec)
+	}
+	b := c.books()
+	f.Add(b.Uploads, b.Inits, []byte("12345678"))
+	f.Fuzz(func(t *testing.T, uploads, inits, finished []byte) {
+		c := NewCounter(CounterConfig{AbandonedAfter: time.Hour, ForgetAfter: time.Hour})
+		if c.restore(&books{Uploads: uploads, Inits: inits, Finished: finished}) != nil {
+			return
+		}
+		c.Settle(testStart)
+		c.Forget(testStart)
+		c.Counts(testStart, AutoView)
+	})
+}

@@ -322,6 +322,22 @@ func (fo *Follower) forget(f *file) {
 	fo.files = slices.DeleteFunc(fo.files, func(o *file) bool { return o == f })
 }
 
+// follows tells whether there is a log of that gateway.
+func (fo *Follower) follows(daemon string) bool {
+	for _, f := range fo.files {
+		if f.daemon == daemon {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetDaemon drops what is kept of a gateway without a log.
+func (fo *Follower) forgetDaemon(daemon string) {
+	delete(fo.junk, daemon)
+	delete(fo.latest, daemon)
+}
+
 func (fo *Follower) keepStats(f *file) {
 	s := fo.junk[f.daemon]
 	if s == nil {

@@ -2,6 +2,7 @@ package opslog
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -205,7 +206,7 @@ func parseUTC(b []byte) (time.Time, bool) {
 // module writes it: client.rgw.a and /var/log/ceph/ops-log-ceph-client.rgw.a.log
 // are rgw.a, client.radosgw.b is rgw.radosgw.b. Empty stays empty.
 func DaemonName(s string) string {
-	s = entityName(s)
+	s = strings.ToValidUTF8(entityName(s), "\uFFFD")
 	if s == "" {
 		return ""
 	}

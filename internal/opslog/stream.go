@@ -25,6 +25,9 @@ type Stream struct {
 // unnamedDaemon is the label of records whose gateway nobody named.
 const unnamedDaemon = "unknown"
 
+// maxGateways bounds how many gateways senders can name.
+const maxGateways = 1000
+
 type chunk struct {
 	stream *Stream
 	data   []byte
@@ -144,7 +147,7 @@ func (e *Engine) streamedRequest(s *Stream, rec *Record) {
 	if len(rec.Daemon) > 0 {
 		daemon = DaemonName(string(rec.Daemon))
 	}
-	if daemon == "" {
+	if daemon == "" || len(e.counter.gateways) >= maxGateways && e.counter.gateways[daemon] == nil {
 		daemon = unnamedDaemon
 		e.streams.Unnamed++
 	}
