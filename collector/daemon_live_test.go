@@ -35,7 +35,7 @@ func TestDaemonLive(t *testing.T) {
 			if release != cephtest.R18 && !cephtest.Long() {
 				t.Skip("runs with CEPHRISK_LONG=1")
 			}
-			l := startDaemonLive(t, release)
+			l := startDaemonLive(t, release, liveFill, 4096, "mixed")
 			t.Run("nothing beside clients", l.quiet)
 			t.Run("scrub", l.scrub)
 			t.Run("recovery", l.recovery)
@@ -44,17 +44,39 @@ func TestDaemonLive(t *testing.T) {
 	}
 }
 
+// TestDaemonLiveContrast reads large objects with and without slowed deep scrubs
+// beside it, in turn, and logs what docs/performance.md records.
+func TestDaemonLiveContrast(t *testing.T) {
+	if !cephtest.Long() {
+		t.Skip("runs with CEPHRISK_LONG=1")
+	}
+	l := startDaemonLive(t, cephtest.R20, 600, 256<<10, "reads")
+	for range 3 {
+		p := l.during(t, 10*time.Second, nil)
+		p.attributed(t, allLiveOSDs(), "none")
+		p.contrast(t, "none", allLiveOSDs(), "none")
+		l.beginScrubs(t)
+		p = l.during(t, 10*time.Second, nil)
+		p.attributed(t, p.scrubbing, "scrub")
+		p.contrast(t, "scrub", p.scrubbing, "scrub")
+		l.endScrubs(t)
+	}
+	l.equal(t)
+}
+
 // daemonLive is a cluster under load and the collector that watches it.
 type daemonLive struct {
 	c      *cephtest.Cluster
 	ctx    context.Context
 	poller *daemonPoller
 	load   string             // path of the load program
+	size   int                // bytes per operation
+	mix    string             // "mixed" or "reads"
 	base   [liveOSDs]rawOSD   // the OSDs' counters when the collector first polled
 	last   map[string]float64 // series of the last poll
 }
 
-func startDaemonLive(t *testing.T, release cephtest.Release) *daemonLive {
+func startDaemonLive(t *testing.T, release cephtest.Release, fill, size int, mix string) *daemonLive {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
@@ -65,7 +87,7 @@ func startDaemonLive(t *testing.T, release cephtest.Release) *daemonLive {
 	if release >= cephtest.R18 {
 		conf["osd_shallow_scrub_chunk_min"], conf["osd_shallow_scrub_chunk_max"] = "1", "5"
 	}
-	l := &daemonLive{ctx: ctx}
+	l := &daemonLive{ctx: ctx, size: size, mix: mix}
 	l.c = cephtest.New(t, cephtest.Options{Release: release, OSDs: liveOSDs, OSDBytes: 2 << 30,
 		Conf:  map[string]map[string]string{"osd": conf},
 		Pools: []cephtest.Pool{{Name: "load", PGs: 8, Size: 3}}})
@@ -80,7 +102,7 @@ func startDaemonLive(t *testing.T, release cephtest.Release) *daemonLive {
 	if err := os.WriteFile(l.load, program, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l.run(t, 0, liveFill)
+	l.run(t, 0, fill)
 
 	l.poller = newDaemonPoller(Deps{
 		Log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now,
@@ -113,7 +135,7 @@ func (l *daemonLive) run(t *testing.T, length time.Duration, fill int) map[strin
 // begin starts the load; the function it returns waits for its end.
 func (l *daemonLive) begin(t *testing.T, length time.Duration, fill int) func() map[string]float64 {
 	t.Helper()
-	cmd := l.c.Command(l.ctx, "python3", l.load, l.c.ConfPath(), "load", fmt.Sprint(length.Seconds()), "8", strconv.Itoa(fill))
+	cmd := l.c.Command(l.ctx, "python3", l.load, l.c.ConfPath(), "load", fmt.Sprint(length.Seconds()), "8", strconv.Itoa(fill), strconv.Itoa(l.size), l.mix)
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Start(); err != nil {
@@ -181,6 +203,9 @@ func (l *daemonLive) during(t *testing.T, length time.Duration, midway func()) *
 		}
 	}
 	p.done = wait()
+	if err := l.c.AwaitUp(l.ctx); err != nil {
+		t.Fatal(err)
+	}
 	l.settle(t)
 	for i := range p.after {
 		p.after[i] = l.raw(t, i)
@@ -341,7 +366,7 @@ func (l *daemonLive) equal(t *testing.T) {
 // to the activities given, and that the quantiles of it are the OSDs' own.
 func (p *phase) attributed(t *testing.T, osds []int, activities ...string) {
 	t.Helper()
-	if len(osds) < 2 {
+	if len(osds) == 0 {
 		t.Errorf("only OSDs %v were doing it all the time", osds)
 	}
 	var all, right float64
@@ -506,17 +531,32 @@ func (l *daemonLive) recovery(t *testing.T) {
 }
 
 func (l *daemonLive) scrub(t *testing.T) {
+	l.beginScrubs(t)
+	p := l.during(t, liveLoad, nil)
+	l.equal(t)
+	p.attributed(t, p.scrubbing, "scrub")
+	p.contrast(t, "scrub", p.scrubbing, "scrub")
+	l.endScrubs(t)
+}
+
+// beginScrubs asks for slowed deep scrubs of all PGs and waits until some run.
+func (l *daemonLive) beginScrubs(t *testing.T) {
+	t.Helper()
 	l.set(t, "osd_scrub_sleep", "0.5")
 	for _, flag := range []string{"noscrub", "nodeep-scrub"} {
 		l.ceph(t, "osd", "unset", flag)
 	}
 	l.ceph(t, "osd", "pool", "deep-scrub", "load")
 	l.awaitHeld(t, "scrub", func(osd int) bool { s, _ := l.reservations(osd); return s > 0 })
-	p := l.during(t, liveLoad, nil)
-	l.equal(t)
-	p.attributed(t, p.scrubbing, "scrub")
-	p.contrast(t, "scrub", p.scrubbing, "scrub")
+}
+
+// endScrubs lets them finish at full speed.
+func (l *daemonLive) endScrubs(t *testing.T) {
+	t.Helper()
 	l.set(t, "osd_scrub_sleep", "0")
+	for _, flag := range []string{"noscrub", "nodeep-scrub"} {
+		l.ceph(t, "osd", "set", flag)
+	}
 	if err := l.c.Await(l.ctx, func(context.Context) (bool, string, error) {
 		held := 0
 		for i := range liveOSDs {
@@ -526,9 +566,6 @@ func (l *daemonLive) scrub(t *testing.T) {
 		return held == 0, fmt.Sprintf("%d OSDs scrub", held), nil
 	}); err != nil {
 		t.Fatal(err)
-	}
-	for _, flag := range []string{"noscrub", "nodeep-scrub"} {
-		l.ceph(t, "osd", "set", flag)
 	}
 }
 

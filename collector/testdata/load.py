@@ -1,7 +1,8 @@
 """Does a known number of client operations and says how many.
 
-usage: load.py CONF POOL SECONDS THREADS FILL
-FILL objects are written first where it is not 0 (and nothing else is done).
+usage: load.py CONF POOL SECONDS THREADS FILL SIZE MIX
+FILL objects are written where it is not 0 (and nothing else is done). SIZE is
+that of each operation in bytes; MIX is "mixed" or "reads".
 Prints {"read": n, "write": n, "rw": n}: operations that succeeded.
 """
 import json
@@ -12,10 +13,11 @@ import time
 import rados
 
 conf, pool, seconds, threads, fill = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+size, mixed = int(sys.argv[6]), sys.argv[7] == "mixed"
 cluster = rados.Rados(conffile=conf, name="client.admin")
 cluster.connect()
 io = cluster.open_ioctx(pool)
-body = b"x" * 4096
+body = b"x" * size
 done = {"read": 0, "write": 0, "rw": 0}
 lock = threading.Lock()
 end = time.time() + seconds
@@ -29,13 +31,13 @@ def work(me):
             mine["write"] += 1
     i = me
     while not fill and time.time() < end:
-        name = "object-%d" % (i * 7919 % 2000)
-        io.read(name, 4096)
+        name = "object-%d" % (i * 7919 % 500)
+        io.read(name, size)
         mine["read"] += 1
-        if i % 4 == 0:
+        if mixed and i % 4 == 0:
             io.write_full("own-%d-%d" % (me, i), body)
             mine["write"] += 1
-        if i % 40 == 0:
+        if mixed and i % 40 == 0:
             # A class method that both reads and writes.
             io.lock_exclusive("lock-%d" % me, "l", str(i))
             io.unlock("lock-%d" % me, "l", str(i))

@@ -33,20 +33,6 @@ func (o Op) String() string {
 	}
 }
 
-// histogramName is the histogram that has each operation of the kind once.
-// Operations that read and write are in both rw histograms, with the same
-// latency and another size.
-func (o Op) histogramName() string {
-	switch o {
-	case Read:
-		return "op_r_latency_out_bytes_histogram"
-	case Write:
-		return "op_w_latency_in_bytes_histogram"
-	default:
-		return "op_rw_latency_in_bytes_histogram"
-	}
-}
-
 // NumSteps is the number of latency steps of an OSD's histograms. Step 0 holds
 // what is below zero, which a clock that is set back can cause; step k from 1
 // on ends at 100 us * 2^(k-1); the last has no end.
@@ -187,25 +173,25 @@ func (h *Histogram) latencySteps() (*Steps, error) {
 // of each kind of operation since the daemon's start or its last `perf reset`.
 func DecodeHistograms(answer []byte) (*[NumOps]Steps, error) {
 	var dump struct {
-		OSD map[string]json.RawMessage `json:"osd"`
+		OSD struct {
+			Read  *Histogram `json:"op_r_latency_out_bytes_histogram"`
+			Write *Histogram `json:"op_w_latency_in_bytes_histogram"`
+			// Operations that read and write are in both rw histograms, with the
+			// same latency and another size.
+			ReadWrite *Histogram `json:"op_rw_latency_in_bytes_histogram"`
+		} `json:"osd"`
 	}
 	if err := json.Unmarshal(answer, &dump); err != nil {
 		return nil, fmt.Errorf("decode perf histogram dump: %w", err)
 	}
 	var all [NumOps]Steps
-	for op := range NumOps {
-		name := op.histogramName()
-		raw, ok := dump.OSD[name]
-		if !ok {
-			return nil, fmt.Errorf("decode perf histogram dump: no osd.%s", name)
-		}
-		var h Histogram
-		if err := json.Unmarshal(raw, &h); err != nil {
-			return nil, fmt.Errorf("decode perf histogram dump: %s: %w", name, err)
+	for op, h := range [NumOps]*Histogram{Read: dump.OSD.Read, Write: dump.OSD.Write, ReadWrite: dump.OSD.ReadWrite} {
+		if h == nil {
+			return nil, fmt.Errorf("decode perf histogram dump: none of %v operations", Op(op))
 		}
 		steps, err := h.latencySteps()
 		if err != nil {
-			return nil, fmt.Errorf("decode perf histogram dump: %s: %w", name, err)
+			return nil, fmt.Errorf("decode perf histogram dump: %v operations: %w", Op(op), err)
 		}
 		all[op] = *steps
 	}

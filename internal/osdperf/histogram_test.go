@@ -182,8 +182,8 @@ func TestOtherShapesAreErrors(t *testing.T) {
 	flat := opHistogram()
 	flat.Axes = flat.Axes[:1]
 	for name, h := range map[string]*Histogram{"quantum": wide, "steps": long, "ragged": ragged, "rows": fewer, "gap": gap, "closed": closed, "one axis": flat, "empty": {}} {
-		if _, err := DecodeHistograms(histogramDump(t, opHistogram(), h, opHistogram())); err == nil || !strings.Contains(err.Error(), "op_w_latency_in_bytes_histogram") {
-			t.Errorf("%s: got %v, want an error that names the histogram", name, err)
+		if _, err := DecodeHistograms(histogramDump(t, opHistogram(), h, opHistogram())); err == nil || !strings.Contains(err.Error(), "write operations") {
+			t.Errorf("%s: got %v, want an error that names the operations", name, err)
 		}
 	}
 	for _, answer := range []string{``, `{`, `{"osd": {"op": `, `[]`, `{"osd":{}}`, `{"osd":{"op_r_latency_out_bytes_histogram":7}}`} {
