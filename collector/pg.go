@@ -81,6 +81,8 @@ type pgFull struct {
 	osds    *ceph.OSDMap
 	mgr     *scrub.Rule // nil: the mgr's options are not known
 	summary map[int32]*scrub.PoolSummary
+	late    scrub.Late
+	gates   bool    // OSDs' options are known: reasons that need them can be told
 	chosen  []int32 // PGs with series of their own
 	dropped int
 	bulk    *Bulk // the per-PG rows once they have been emitted
@@ -204,6 +206,8 @@ func (p *pgPoller) judge(t *ceph.PGTable, osds *ceph.OSDMap, at time.Time) {
 		rules.Mgr = scrub.NewRule(scrub.Intervals{}, nil) // judges nobody
 	}
 	f.summary = scrub.Summarise(t, rules, at)
+	f.late = scrub.FindLate(t, rules.Mgr, scrub.NewGates(osds, p.options.gates()), at)
+	f.gates = len(p.options.osd) > 0
 	f.chosen, f.dropped = p.limit.Select(t)
 	p.counts.exist(f.summary)
 	for _, c := range p.tracker.Full(t, at) {

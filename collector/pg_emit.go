@@ -43,6 +43,7 @@ func (s *pgSnapshot) Emit(e *Emitter) {
 	if s.full != nil {
 		s.emitCluster(e)
 		s.emitLateness(e)
+		s.emitLate(e)
 		s.emitSeries(e)
 		s.counts.emit(s.table, e)
 	}
@@ -51,6 +52,7 @@ func (s *pgSnapshot) Emit(e *Emitter) {
 	}
 	if s.fast != nil {
 		s.emitRunning(e)
+		s.emitOverlap(e)
 	}
 	if s.health != nil {
 		s.emitHealth(e)

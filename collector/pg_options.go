@@ -149,6 +149,20 @@ func (o *pgOptions) rules(pools map[int32]scrub.PoolIntervals) scrub.Rules {
 	return rules
 }
 
+// gates returns what lets each OSD begin a scrub; nil for an OSD of which one of
+// the options is not known. The options of an OSD are read once.
+func (o *pgOptions) gates() func(osd int32) *scrub.OSDGates {
+	read := make(map[int32]*scrub.OSDGates, len(o.osd))
+	return func(osd int32) *scrub.OSDGates {
+		g, done := read[osd]
+		if !done {
+			g, _ = scrub.OSDGatesFrom(func(name string) (string, bool) { return o.value(osd, name) })
+			read[osd] = g
+		}
+		return g
+	}
+}
+
 // pgOptionsView is what is exported of the options.
 type pgOptionsView struct {
 	set        []ceph.ConfigEntry

@@ -16,6 +16,8 @@ type pgTable struct {
 	running, osdRunning, osdSlots, oldestStart, stuck *Row
 	completions, completedBytes, duration             *Row
 
+	osdRecovering, overlapOSDs, overlapPGs, blocked, osdLate *Row
+
 	clusterFlag, poolFlag                     *Row
 	option, optionInfo, optionOSDs, optionMgr *Row
 	optionMismatch, optionOSDsUnknown         *Row
@@ -40,6 +42,7 @@ func newPGTable() *pgTable {
 	t.addLatenessRows()
 	t.addSeriesRows()
 	t.addScrubRows()
+	t.addOverlapRows()
 	t.addOptionRows()
 	return t
 }
@@ -98,6 +101,19 @@ func (t *pgTable) addScrubRows() {
 		Help: "Bytes of data in the PGs whose scrub completed"})
 	t.duration = t.Add(Row{Name: "cephrisk_scrub_duration_seconds", Kind: Histogram, Labels: []string{"pool_id", "level"}, Cardinality: perPoolLevel, Source: fromDump + ", last_scrub_duration (17 and newer); on 16 from the state's change to scrubbing, where it was seen, to the stamp",
 		Help: "Duration of completed scrubs. Whole seconds from 17 on; on 16 it includes the wait for the replicas, and scrubs shorter than a poll are missing"})
+}
+
+func (t *pgTable) addOverlapRows() {
+	t.osdRecovering = t.gauge("osd_recovering_pgs", "PGs in state recovering or backfilling that have the OSD in their acting or up set; PGs that wait are not at work", "one per OSD", fromLs, "ceph_daemon")
+	t.overlapOSDs = t.gauge("scrub_recovery_overlap_osds", "OSDs that take part in a scrub (acting set) and in a recovery or backfill (acting or up set) at the same time", "one", fromLs)
+	t.overlapPGs = t.gauge("scrub_recovery_overlap_pgs", "PGs that are at work on such an OSD; each counts once, as scrub, recovery, or both", "one per value of doing: scrub, recovery, both", fromLs, "doing")
+	t.osdLate = t.gauge("osd_late_pgs", "Late PGs (as in cephrisk_pool_pgs_late) of which the OSD is the acting primary, which has to begin their scrub", "one per OSD and level", fromDump+", acting_primary", "ceph_daemon", "level")
+	t.blocked = t.gauge("pool_pgs_scrub_blocked", "Late PGs that cannot be scrubbed now, by the first reason that applies in this order. flag: noscrub or nodeep-scrub of cluster or pool. not_clean: the PG is not active and clean, for instance because it recovers or waits to. "+
+		"recovery: it is clean, but its primary OSD recovers another and osd_scrub_during_recovery is off. snaptrim: it trims snapshots or waits to (17 and newer). "+
+		"window: outside of osd_scrub_begin_hour to osd_scrub_end_hour or the week days of its primary, taken in the exporter's own time zone, as the OSDs' is not known. "+
+		"slots: an OSD of the PG takes part in osd_max_scrubs scrubs, those that operators asked for included. "+
+		"A host whose load is above osd_scrub_load_threshold does not show here. window and slots are absent while no OSD's options are known",
+		"one per pool, level and reason", fromDump+", state, up, acting; "+fromOSDDump+"; "+fromShow, "pool_id", "level", "reason")
 }
 
 func (t *pgTable) addOptionRows() {

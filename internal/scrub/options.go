@@ -125,3 +125,28 @@ func PoolsFrom(m *ceph.OSDMap) map[int32]PoolIntervals {
 	}
 	return out
 }
+
+// OSDGatesFrom reads the options that let an OSD begin a scrub; value returns
+// the text of one of the OSD's options.
+func OSDGatesFrom(value func(name string) (string, bool)) (*OSDGates, error) {
+	own := make(ceph.Config)
+	for _, name := range []string{"osd_scrub_during_recovery", MaxScrubsOption, "osd_scrub_begin_hour", "osd_scrub_end_hour",
+		"osd_scrub_begin_week_day", "osd_scrub_end_week_day", intervalOptions[Shallow]} {
+		if text, ok := value(name); ok {
+			own[name] = text
+		}
+	}
+	var g OSDGates
+	var problems [7]error
+	g.DuringRecovery, problems[0] = own.Bool("osd_scrub_during_recovery")
+	g.MaxScrubs, problems[1] = own.Int(MaxScrubsOption)
+	g.Window.BeginHour, problems[2] = own.Hour("osd_scrub_begin_hour")
+	g.Window.EndHour, problems[3] = own.Hour("osd_scrub_end_hour")
+	g.Window.BeginWeekDay, problems[4] = own.WeekDay("osd_scrub_begin_week_day")
+	g.Window.EndWeekDay, problems[5] = own.WeekDay("osd_scrub_end_week_day")
+	g.MaxInterval, problems[6] = own.Float(intervalOptions[Shallow])
+	if err := errors.Join(problems[:]...); err != nil {
+		return nil, err
+	}
+	return &g, nil
+}
