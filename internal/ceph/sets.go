@@ -78,18 +78,46 @@ func (d *pgDecoder) set(f uint8) SetID {
 		d.unusable(f, errNotSet)
 		return 0
 	}
-	from := d.pos
-	if !d.value() {
-		return 0
+	osds, end := plainSet(d.osds[:0], d.data, d.pos+1)
+	if end > 0 {
+		d.pos = end
+	} else {
+		from := d.pos
+		if !d.value() {
+			return 0
+		}
+		raw := d.data[from:d.pos]
+		var ok bool
+		if osds, ok = appendOSDs(d.osds[:0], raw); !ok {
+			d.note(f, raw, errNotSet)
+			return 0
+		}
 	}
-	raw := d.data[from:d.pos]
-	osds, ok := appendOSDs(d.osds[:0], raw)
 	d.osds = osds
-	if !ok {
-		d.note(f, raw, errNotSet)
-		return 0
-	}
 	return d.sets.intern(osds)
+}
+
+// plainSet reads OSD ids with a single comma between each, up to the bracket,
+// and returns the place behind that; 0 if there is anything else, valid or not.
+func plainSet(osds []int32, data []byte, i int) ([]int32, int) {
+	for {
+		v, from := 0, i
+		for ; i < len(data) && data[i]-'0' <= 9; i++ {
+			v = v*10 + int(data[i]-'0')
+		}
+		if n := i - from; n == 0 || n > 10 || v > int(NoOSD) || n > 1 && data[from] == '0' || i == len(data) {
+			return osds, 0
+		}
+		osds = append(osds, int32(v))
+		switch data[i] {
+		case ',':
+			i++
+		case ']':
+			return osds, i + 1
+		default:
+			return osds, 0
+		}
+	}
 }
 
 // appendOSDs reads a valid JSON array, and reports whether it held OSD ids and

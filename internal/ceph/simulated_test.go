@@ -7,9 +7,10 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/simulate"
@@ -149,11 +150,11 @@ func BenchmarkDecodePGs(b *testing.B) {
 // cpuTime is what the process has used of all cores: other than the wall
 // clock it does not count what other processes on the machine use.
 func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	var used unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
 		panic(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(used.Nano())
 }
 
 // peakHeap returns the most bytes that decode adds to the heap while it runs,
