@@ -23,7 +23,7 @@ func (s *supervisor) keyringPath() string { return s.path("ceph.keyring") }
 
 // bringUpLimit bounds the whole bring-up, so that a machine on which a
 // daemon cannot start gets an error rather than silence.
-const bringUpLimit = 3 * time.Minute
+const bringUpLimit = 6 * time.Minute
 
 // bringUp makes the cluster and returns when all OSDs are up and the pools
 // clean.

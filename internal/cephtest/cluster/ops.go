@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/asok"
 )
 
 // CreateKey makes a key such as client.risk with caps as pairs (mon, allow r,
@@ -98,7 +100,8 @@ func (c *Cluster) Await(ctx context.Context, look func(context.Context) (done bo
 	return poll(ctx, look)
 }
 
-// WaitClean waits until every PG is active+clean (a scrub may run).
+// WaitClean waits until every PG is active+clean (a scrub may run), as far as
+// the mgr has heard, which is up to five seconds ago.
 func (c *Cluster) WaitClean(ctx context.Context) error {
 	return c.awaitStatus(ctx, pgsClean)
 }
@@ -119,7 +122,9 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	})
 }
 
-// AwaitUp waits until the mgr is active and every OSD that runs is up.
+// AwaitUp waits until the mgr is active and every OSD that runs is up and
+// says so itself: the map alone still has an OSD up that was killed and
+// started again.
 func (c *Cluster) AwaitUp(ctx context.Context) error {
 	return c.awaitStatus(ctx, func(status []byte) (bool, string, error) {
 		s, err := c.Status(ctx)
@@ -128,12 +133,36 @@ func (c *Cluster) AwaitUp(ctx context.Context) error {
 		}
 		want := 0
 		for i := range s.OSDs {
-			if slices.Contains(s.Running, osdName(i)) {
-				want++
+			name := osdName(i)
+			if !slices.Contains(s.Running, name) {
+				continue
+			}
+			want++
+			if err := c.osdActive(ctx, name); err != nil {
+				return false, "", err
 			}
 		}
 		return allUp(status, want)
 	})
+}
+
+// osdActive returns an error unless the OSD's process has joined the cluster.
+func (c *Cluster) osdActive(ctx context.Context, name string) error {
+	var client asok.Client
+	answer, err := client.Ask(ctx, c.AsokPath(name), asok.Status)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var v struct {
+		State string `json:"state"`
+	}
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return fmt.Errorf("%s: status: %w", name, err)
+	}
+	if v.State != "active" {
+		return fmt.Errorf("%s is %s", name, v.State)
+	}
+	return nil
 }
 
 func (c *Cluster) awaitStatus(ctx context.Context, judge func([]byte) (bool, string, error)) error {

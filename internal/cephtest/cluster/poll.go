@@ -11,7 +11,7 @@ const (
 	pollPause = 200 * time.Millisecond
 	// lookLimit bounds one look, so that a daemon that hangs does not take
 	// the whole time that there is.
-	lookLimit = 10 * time.Second
+	lookLimit = 20 * time.Second
 )
 
 // poll calls look until it says true or ctx is done. The error then carries

@@ -264,9 +264,12 @@ func launch(binary, dir string, locks []*os.File) error {
 	return nil
 }
 
+// listenLimit bounds the moment between a supervisor's start and its socket.
+const listenLimit = time.Minute
+
 // attachWhenListening attaches to a cluster that was just launched.
 func attachWhenListening(ctx context.Context, dir, who string) (*Cluster, error) {
-	limit, cancel := context.WithTimeout(ctx, 10*time.Second)
+	limit, cancel := context.WithTimeout(ctx, listenLimit)
 	defer cancel()
 	for {
 		c, err := attach(ctx, dir, false, who)

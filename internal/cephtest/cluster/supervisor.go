@@ -31,8 +31,12 @@ type spec struct {
 
 const specName = "spec.json"
 
-// firstUser is how long a new cluster waits for a first user.
-const firstUser = 30 * time.Second
+const (
+	// firstUser is how long a new cluster waits for a first user.
+	firstUser = time.Minute
+	// stopLimit bounds the orderly end of a daemon.
+	stopLimit = 2 * time.Minute
+)
 
 // A supervisor is the first process in a cluster's PID namespace: when it
 // ends, for whatever reason, the kernel ends all others there.
@@ -202,7 +206,7 @@ func (s *supervisor) handle(raw *net.UnixConn) error {
 	case opStart:
 		err = s.daemons.start(req.Daemon)
 	case opStop:
-		ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+		ctx, cancel := context.WithTimeout(s.ctx, stopLimit)
 		err = s.daemons.stop(ctx, req.Daemon)
 		cancel()
 	case opSignal:
