@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,10 +55,14 @@ func (p *process) due(now time.Time) bool {
 // it returns is a copy; on error it is nil.
 func (p *process) read(ctx context.Context, now time.Time, refresh bool) (*Report, error) {
 	if p.report.Config == nil || refresh {
-		if err := p.readStructure(ctx, now); err != nil {
+		err := p.readStructure(ctx, now)
+		if p.report.Config == nil {
 			return nil, err
 		}
-		refresh = true
+		if err != nil { // what was read an hour ago will do until it can be read
+			p.structure = now.Add(failedEvery)
+		}
+		refresh = err == nil
 	} else if len(p.failed) > 0 && !now.Before(p.retry) {
 		p.retryFailed(ctx, now)
 	}
@@ -101,7 +106,10 @@ func (p *process) readStructure(ctx context.Context, now time.Time) error {
 		p.states[PageConfiguration] = false
 		return err
 	}
-	p.report = Report{Config: config}
+	if old := p.report.Config; old == nil || old.Generation != config.Generation || !slices.Equal(old.Types, config.Types) {
+		p.report = Report{}
+	}
+	p.report.Config = config
 	p.structure = now.Add(structureEvery)
 	clear(p.absent)
 	clear(p.failed)

@@ -216,6 +216,25 @@ func TestADiskThatComesOrGoesHasItsAddressRead(t *testing.T) {
 	r.poll(time.Minute, "02", "")
 }
 
+// An hourly look that fails takes nothing away that was known before.
+func TestWhatWasReadAnHourAgoIsKeptWhileItCannotBeRead(t *testing.T) {
+	failure := errors.New("SCSI status 0x0, host error, driver 0x0")
+	r := newReading(t, enclosuretest.SlotsLastShelf())
+	r.poll(0, "01 05 07 0a 02", "")
+	r.before[PageConfiguration] = []any{failure}
+	report := r.poll(time.Hour, "01 02", "")
+	if report.Thresholds == nil || r.states() != "[configuration false status true threshold true descriptor true additional true]" {
+		t.Errorf("%+v, %s", report, r.states())
+	}
+	r.poll(4*time.Minute, "02", "")
+	r.before[PageAdditional] = []any{failure}
+	report = r.poll(time.Minute, "01 05 07 0a 02", "")
+	if report.Additional == nil || r.states() != "[configuration true status true threshold true descriptor true additional false]" {
+		t.Errorf("%+v, %s", report, r.states())
+	}
+	r.poll(5*time.Minute, "0a 02", "")
+}
+
 func TestADeadShelfAtStart(t *testing.T) {
 	dead := errors.New("SCSI status 0x0, host no connection, driver 0x0")
 	r := newReading(t, enclosuretest.SlotsLastShelf())

@@ -172,7 +172,7 @@ func (w *Watcher) processViews() []ProcessView {
 // the kernel knows, as it was before a restart.
 func (w *Watcher) shelfIDOf(p *watched) string {
 	if c := p.process.report.Config; c != nil {
-		return FormatID(c.LogicalID())
+		return p.shelfID(c)
 	}
 	if p.device.LogicalID != 0 {
 		return FormatID(p.device.LogicalID)

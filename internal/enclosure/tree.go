@@ -126,7 +126,7 @@ func (t Tree) list(host string) []string {
 }
 
 // maxAttribute bounds what is read of a file of one value.
-const maxAttribute = 4096
+const maxAttribute = 16 << 10
 
 // read returns a small file of a directory, without the white space
 // around it; empty where it cannot be read.

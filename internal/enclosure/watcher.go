@@ -193,6 +193,16 @@ func (w *Watcher) ordered() []*watched {
 	return out
 }
 
+// shelfID names the shelf of a device: by its logical id, or, where that is 0 as
+// of shelves that nobody gave one, by the IOM, so that two of them do not become
+// one.
+func (p *watched) shelfID(c *Config) string {
+	if id := c.LogicalID(); id != 0 {
+		return FormatID(id)
+	}
+	return p.device.IOM
+}
+
 // readAll reads all SES devices at the same time, each within its own timeout.
 // Of those whose structure pages are due again only one reads them.
 func (w *Watcher) readAll(ctx context.Context, now time.Time) {
@@ -266,7 +276,7 @@ func (w *Watcher) merge() map[string]*Shelf {
 		if p.report == nil {
 			continue
 		}
-		id := FormatID(p.report.Config.LogicalID())
+		id := p.shelfID(p.report.Config)
 		reports[id] = append(reports[id], p.report)
 		w.memory.shelf(id).iom(iomMemory{
 			IOM: p.device.IOM, SG: p.device.SG, Process: p.report.Config.Subenclosures[0].ProcessID,

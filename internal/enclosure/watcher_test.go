@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure/enclosuretest"
 )
 
@@ -569,6 +571,23 @@ func TestARestartKnowsTheShelfOfADeadIOM(t *testing.T) {
 	}
 }
 
+// Shelves to which nobody gave a logical id are not one shelf.
+func TestShelvesWithoutALogicalID(t *testing.T) {
+	b := newBench(t, enclosuretest.TwoShelves(0))
+	for i, sg := range []string{"sg201", "sg202", "sg203", "sg204"} {
+		b.ses.shelves[sg] = enclosuretest.PlainShelf()
+		b.ses.shelves[sg].LogicalID = 0
+		b.ses.shelves[sg].Revision = fmt.Sprint(i)
+	}
+	var got []string
+	for _, s := range b.poll().Shelves {
+		got = append(got, s.ID+" "+s.Revision)
+	}
+	if want := []string{"5000ccab0100ff01 0", "5000ccab0100ff02 1", "5000ccab0200ff01 2", "5000ccab0200ff02 3"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // A replaced IOM has another address; it does not leave a dead one behind.
 func TestAReplacedIOMTakesTheOldOnesPlace(t *testing.T) {
 	var m Memory
@@ -620,11 +639,24 @@ func BenchmarkEnclosurePoll(b *testing.B) {
 	before := host.ses.commands.Load()
 	b.ReportAllocs()
 	polls := 0
+	used := cpuTime(b)
 	for b.Loop() {
 		host.poll()
 		polls++
 	}
+	b.ReportMetric(float64((cpuTime(b)-used).Milliseconds())/float64(polls), "cpu-ms/op")
 	b.ReportMetric(float64(host.ses.commands.Load()-before)/float64(polls), "scsi-commands/op")
+}
+
+// cpuTime is what this process has used of the processors, which says more of a
+// poll than the clock does on a busy machine.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkEnclosurePages is the decoding and merging of what two IOMs of a
