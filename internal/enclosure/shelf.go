@@ -160,7 +160,7 @@ func better(kind ElementType, a, b Raw) Raw {
 
 // rank orders the words on an element by how much they matter.
 func rank(kind ElementType, r Raw) int {
-	order := map[StatusCode]int{
+	order := [16]int{
 		StatusNoAccess: 0, StatusUnsupported: 1, StatusNotAvailable: 2, StatusUnknown: 3, StatusNotInstalled: 4,
 		StatusOK: 5, StatusNoncritical: 6, StatusCritical: 7, StatusUnrecoverable: 8,
 	}

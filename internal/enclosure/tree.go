@@ -52,6 +52,9 @@ func (t Tree) real(host string) string {
 // resolve follows all symbolic links of an absolute host path and returns a host
 // path without any.
 func (t Tree) resolve(host string) (string, error) {
+	if t.plain[host] {
+		return host, nil // it, and so all above it
+	}
 	done, rest := "/", strings.TrimPrefix(path.Clean("/"+host), "/")
 	for links := 0; rest != ""; {
 		name, after, _ := strings.Cut(rest, "/")
