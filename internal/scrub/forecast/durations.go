@@ -1,0 +1,120 @@
+package forecast
+
+import (
+	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
+)
+
+// What a scrub is taken to need where nothing of the pool was measured: a start,
+// its objects' metadata at the pace of a hard disk, and for a deep one its bytes.
+const (
+	defaultStart          = 2.0   // seconds
+	defaultObjectsPerSec  = 500.0 // metadata, both levels
+	defaultBytesPerSecond = 40e6  // data of one PG, deep only
+)
+
+// line is seconds = fixed + slope * size.
+type line struct{ fixed, slope float64 }
+
+func (l line) at(size float64) float64 { return l.fixed + l.slope*size }
+
+// size is what a scrub's duration grows with: the objects of a shallow one, the
+// bytes of a deep one. It is 0 where unknown.
+func size(pg *ceph.PG, l scrub.Level) float64 {
+	if l == scrub.Deep {
+		return float64(max(pg.Bytes, 0))
+	}
+	return float64(max(pg.Objects, 0))
+}
+
+// measured returns how long the last scrub of that level took, in seconds.
+// last_scrub_duration is of the last scrub of either level; a deep one moves
+// both stamps to the same instant.
+func (in *Input) measured(pg *ceph.PG, l scrub.Level) (float64, bool) {
+	if d := in.Measured[pg.ID][l]; d > 0 {
+		return d, true
+	}
+	if pg.LastScrubSeconds < 0 || !pg.LastScrub.Dated() {
+		return 0, false
+	}
+	// A PG that was never scrubbed has both stamps from its creation.
+	if deep := pg.LastScrub == pg.LastDeepScrub; deep != (l == scrub.Deep) || pg.LastScrubSeconds == 0 {
+		return 0, false
+	}
+	return float64(pg.LastScrubSeconds), true
+}
+
+// fit is a least-squares line through what was measured, kept from falling
+// with the size and from starting below zero.
+type fit struct{ n, sx, sy, sxx, sxy float64 }
+
+func (f *fit) add(x, y float64) {
+	f.n++
+	f.sx += x
+	f.sy += y
+	f.sxx += x * x
+	f.sxy += x * y
+}
+
+func (f *fit) line() (line, bool) {
+	if f.n == 0 {
+		return line{}, false
+	}
+	mean := f.sy / f.n
+	if det := f.n*f.sxx - f.sx*f.sx; f.n >= 5 && det > 1e-9*f.n*f.sxx {
+		slope := (f.n*f.sxy - f.sx*f.sy) / det
+		fixed := (f.sy - slope*f.sx) / f.n
+		switch {
+		case slope >= 0 && fixed >= 0:
+			return line{fixed, slope}, true
+		case slope > 0: // through the origin
+			return line{0, f.sy / f.sx}, true
+		}
+	}
+	return line{mean, 0}, true
+}
+
+// durations returns the expected scrub times by level and PG, in microseconds,
+// and for how many PGs they rest on defaults. A PG's own measure counts first,
+// then its pool's line.
+func (in *Input) durations() (out [2][]int64, missing [2]int) {
+	pgs := in.Table.PGs
+	for _, l := range scrub.Levels {
+		out[l] = make([]int64, len(pgs))
+		for begin := 0; begin < len(pgs); {
+			end := begin
+			var f fit
+			for ; end < len(pgs) && pgs[end].ID.Pool == pgs[begin].ID.Pool; end++ {
+				if d, ok := in.measured(&pgs[end], l); ok {
+					f.add(size(&pgs[end], l), d)
+				}
+			}
+			pool, known := f.line()
+			for i := begin; i < end; i++ {
+				pg := &pgs[i]
+				d, own := in.measured(pg, l)
+				switch {
+				case own:
+				case known:
+					d = pool.at(size(pg, l))
+				default:
+					d = byDefault(pg, l)
+					if !pg.State.Has(ceph.StateUnknown) {
+						missing[l]++
+					}
+				}
+				out[l][i] = max(1, int64(d*1e6))
+			}
+			begin = end
+		}
+	}
+	return out, missing
+}
+
+func byDefault(pg *ceph.PG, l scrub.Level) float64 {
+	d := defaultStart + float64(max(pg.Objects, 0))/defaultObjectsPerSec
+	if l == scrub.Deep {
+		d += float64(max(pg.Bytes, 0)) / defaultBytesPerSecond
+	}
+	return d
+}
