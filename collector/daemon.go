@@ -80,7 +80,13 @@ type daemonPoller struct {
 		done   chan struct{}
 	}
 	mu      sync.Mutex // guards what follows
-	watched []*daemonOSD
+	watched []watchedOSD
+}
+
+// watchedOSD is an OSD whose reservations are sampled, and where.
+type watchedOSD struct {
+	osd    *daemonOSD
+	socket asok.Socket
 }
 
 // hostKey is one of the host's histograms, less op.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,12 +51,12 @@ func TestDaemonLiveContrast(t *testing.T) {
 	if !cephtest.Long() {
 		t.Skip("runs with CEPHRISK_LONG=1")
 	}
-	l := startDaemonLive(t, cephtest.R20, 600, 256<<10, "reads")
+	l := startDaemonLive(t, cephtest.R20, 800, 256<<10, "reads")
 	for range 3 {
 		p := l.during(t, 10*time.Second, nil)
 		p.attributed(t, allLiveOSDs(), "none")
 		p.contrast(t, "none", allLiveOSDs(), "none")
-		l.beginScrubs(t)
+		l.beginScrubs(t, "1")
 		p = l.during(t, 10*time.Second, nil)
 		p.attributed(t, p.scrubbing, "scrub")
 		p.contrast(t, "scrub", p.scrubbing, "scrub")
@@ -106,7 +107,7 @@ func startDaemonLive(t *testing.T, release cephtest.Release, fill, size int, mix
 
 	l.poller = newDaemonPoller(Deps{
 		Log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn})), Now: time.Now,
-		Interval: 3 * liveInterval, // a busy machine may delay a poll; that is no gap
+		Interval: 5 * liveInterval, // a busy machine may delay a poll; that is no gap
 		Paths:    Paths{Run: l.c.AsokDir(), Sysfs: "/sys", Rootfs: t.TempDir()},
 	}, "host1", true)
 	l.poller.client.Timeout = time.Minute
@@ -444,6 +445,9 @@ func (p *phase) contrast(t *testing.T, what string, osds []int, activities ...st
 				p.addSteps(&steps, osd, op, a)
 			}
 		}
+		if n == 0 {
+			continue
+		}
 		edge := func(q float64) float64 { return 1e-4 * math.Pow(2, float64(quantileStep(steps, q)-1)) * 1e3 }
 		t.Logf("%s: %s %v operations, mean %.3f ms, p50 <= %.1f ms, p99 <= %.1f ms, p999 <= %.1f ms", what, op, n, sum/n*1e3, edge(0.5), edge(0.99), edge(0.999))
 	}
@@ -479,11 +483,15 @@ func (l *daemonLive) quiet(t *testing.T) {
 func (l *daemonLive) restart(t *testing.T) {
 	const victim = "osd.1"
 	var dying rawOSD
+	var restarted sync.WaitGroup
+	t.Cleanup(restarted.Wait)
 	p := l.during(t, liveLoad, func() {
 		dying = l.raw(t, 1)
-		if err := l.c.Restart(l.ctx, victim); err != nil {
-			t.Fatal(err)
-		}
+		restarted.Go(func() { // polls go on meanwhile
+			if err := l.c.Restart(l.ctx, victim); err != nil {
+				t.Error(err)
+			}
+		})
 	})
 	for reason, want := range map[string]float64{"reset": 1, "gap": 0} {
 		series := fmt.Sprintf(`cephrisk_osd_unattributed_intervals_total{ceph_daemon=%q,reason=%q}`, victim, reason)
@@ -531,7 +539,7 @@ func (l *daemonLive) recovery(t *testing.T) {
 }
 
 func (l *daemonLive) scrub(t *testing.T) {
-	l.beginScrubs(t)
+	l.beginScrubs(t, "0.5")
 	p := l.during(t, liveLoad, nil)
 	l.equal(t)
 	p.attributed(t, p.scrubbing, "scrub")
@@ -540,9 +548,9 @@ func (l *daemonLive) scrub(t *testing.T) {
 }
 
 // beginScrubs asks for slowed deep scrubs of all PGs and waits until some run.
-func (l *daemonLive) beginScrubs(t *testing.T) {
+func (l *daemonLive) beginScrubs(t *testing.T, sleep string) {
 	t.Helper()
-	l.set(t, "osd_scrub_sleep", "0.5")
+	l.set(t, "osd_scrub_sleep", sleep)
 	for _, flag := range []string{"noscrub", "nodeep-scrub"} {
 		l.ceph(t, "osd", "unset", flag)
 	}

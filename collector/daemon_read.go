@@ -139,10 +139,10 @@ func (p *daemonPoller) Close() error {
 // watch tells the sampler whom to look at: OSDs that answer, of releases whose
 // counters do not show what a replica does for a scrub.
 func (p *daemonPoller) watch() {
-	var watched []*daemonOSD
+	var watched []watchedOSD
 	for _, osd := range p.osds {
 		if osd.up && osd.version.Major < countersShowScrubs {
-			watched = append(watched, osd)
+			watched = append(watched, watchedOSD{osd, osd.socket})
 		}
 	}
 	p.mu.Lock()
@@ -156,12 +156,12 @@ func (p *daemonPoller) sample(ctx context.Context) {
 	p.mu.Lock()
 	var osds []*daemonOSD
 	var sockets []asok.Socket
-	for _, osd := range p.watched {
-		osd.mu.Lock()
-		if !osd.deaf {
-			osds, sockets = append(osds, osd), append(sockets, osd.socket)
+	for _, w := range p.watched {
+		w.osd.mu.Lock()
+		if !w.osd.deaf {
+			osds, sockets = append(osds, w.osd), append(sockets, w.socket)
 		}
-		osd.mu.Unlock()
+		w.osd.mu.Unlock()
 	}
 	p.mu.Unlock()
 	client := &asok.Client{Timeout: sampleEvery, MaxAnswer: 64 << 10}
