@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // log2Axis and linearAxis print an axis as Ceph does.
@@ -165,6 +167,33 @@ func TestScrubReservationHistogramDecodes(t *testing.T) {
 	}
 	if _, err := h.latencySteps(); err == nil {
 		t.Error("taken for a latency histogram")
+	}
+}
+
+// The shapes of real daemons are those that the other tests make up.
+func TestHistogramShapesOfRealDaemons(t *testing.T) {
+	seen := map[string]int{}
+	for release, data := range fixtures(t, "perf_histogram_dump.json") {
+		var dump struct{ OSD map[string]Histogram }
+		if err := json.Unmarshal(data, &dump); err != nil {
+			t.Fatalf("%s: %v", release, err)
+		}
+		for name, h := range dump.OSD {
+			want := []Axis{log2Axis("Latency (usec)", 100000, 32), log2Axis("Request size (bytes)", 512, 32)}
+			if name == "scrub_resrv_repnum_vs_duration" {
+				want = []Axis{linearAxis("number of replicas", 8), log2Axis("duration", 250000, 10)}
+			}
+			if diff := cmp.Diff(want, h.Axes); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", release, name, diff)
+			}
+			if _, err := h.ByFirstAxis(); err != nil {
+				t.Errorf("%s: %s: %v", release, name, err)
+			}
+			seen[name]++
+		}
+	}
+	if len(seen) != 5 || seen["scrub_resrv_repnum_vs_duration"] != 1 {
+		t.Errorf("got %v, want four histograms of operations everywhere and that of reservations on 20", seen)
 	}
 }
 
