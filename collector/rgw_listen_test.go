@@ -86,7 +86,7 @@ func liveClockDeps(t *testing.T) Deps {
 
 func TestRGWRecordsOverTLS(t *testing.T) {
 	config, client := webConfig(t, "")
-	address := freePort(t)
+	address := freeAddress(t)
 	p, rows := newTestRGW(t, liveClockDeps(t), "--rgw.ops-log=", "--rgw.listen-address=tcp://"+address, "--rgw.web-config-file="+config)
 	pollText(t, rows, p, time.Now())
 	conn, err := tls.Dial("tcp", address, client)
@@ -103,7 +103,7 @@ func TestRGWRecordsOverTLS(t *testing.T) {
 func TestRGWPostsNeedThePassword(t *testing.T) {
 	// The password is "secret".
 	config, client := webConfig(t, "basic_auth_users:\n  shipper: $2a$04$3JKwCYgGu5Cr16H.Q57OKuQI.lyMztN6ACWrvPNtyHsacik12J9CS\n")
-	address := freePort(t)
+	address := freeAddress(t)
 	p, rows := newTestRGW(t, liveClockDeps(t), "--rgw.ops-log=", "--rgw.listen-address=http://"+address, "--rgw.web-config-file="+config)
 	pollText(t, rows, p, time.Now())
 	post := func(password string) int {

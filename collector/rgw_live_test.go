@@ -2,12 +2,10 @@ package collector
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,15 +68,6 @@ func newChild(t testing.TB, argv ...string) *child {
 	return c
 }
 
-func freePort(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // buildExporter builds the program as for hosts without librados.
 func buildExporter(t testing.TB) string {
 	t.Helper()
@@ -89,6 +78,18 @@ func buildExporter(t testing.TB) string {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return path
+}
+
+// startExporter runs the rgw collector alone.
+func startExporter(t testing.TB, program, address string, more ...string) *child {
+	argv := append([]string{program, "--role=host", "--web.listen-address=" + address, "--state-dir=" + filepath.Join(t.TempDir(), "state"),
+		"--rgw.view=complete", "--collector.rgw.interval=1s"}, more...)
+	for _, s := range Specs() {
+		if s.Name != "rgw" {
+			argv = append(argv, "--no-collector."+s.Name)
+		}
+	}
+	return newChild(t, argv...)
 }
 
 // awaitThat waits until look is content.
@@ -160,21 +161,21 @@ func (l s3Ledger) minus(o s3Ledger) s3Ledger {
 // rgwRig is a cluster with two gateways behind a round-robin, the exporter that
 // reads their logs, and a Prometheus that scrapes it.
 type rgwRig struct {
-	t          testing.TB
+	t          *testing.T
 	ctx        context.Context
 	c          *cephtest.Cluster
 	lb         *balancer
 	s3         *s3Client
 	exporter   *child
 	metrics    string
-	prometheus string
+	prometheus *promServer
 	before     s3Ledger
 	puts       [2]float64 // of rgw.a at the beginning: RGW's and ours
 	began      time.Time
 }
 
-func newRGWRig(t testing.TB, release cephtest.Release, exporter string) *rgwRig {
-	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
+func newRGWRig(t *testing.T, release cephtest.Release, exporter string) *rgwRig {
+	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
 	t.Cleanup(cancel)
 	r := &rgwRig{t: t, ctx: ctx, c: cephtest.SharedExclusive(t, release)}
 	r.must(r.c.EnsureRGWs(ctx, 2))
@@ -190,17 +191,10 @@ func newRGWRig(t testing.TB, release cephtest.Release, exporter string) *rgwRig 
 	r.lb = newBalancer(t, r.c.RGWEndpoint(0), r.c.RGWEndpoint(1))
 	r.s3 = newS3Client(t, ctx, r.lb.URL, access, secret, name)
 
-	address := freePort(t)
+	address := freeAddress(t)
 	r.metrics = "http://" + address + "/metrics"
-	argv := []string{exporter, "--role=host", "--web.listen-address=" + address, "--state-dir=" + filepath.Join(t.TempDir(), "state"),
-		"--path.run=" + r.c.AsokDir(), "--rgw.ops-log=" + filepath.Join(filepath.Dir(r.c.OpsLogPath(0)), "ops-log-*.log"),
-		"--rgw.view=complete", "--collector.rgw.interval=1s"}
-	for _, s := range Specs() {
-		if s.Name != "rgw" {
-			argv = append(argv, "--no-collector."+s.Name)
-		}
-	}
-	r.exporter = newChild(t, argv...)
+	r.exporter = startExporter(t, exporter, address, "--path.run="+r.c.AsokDir(),
+		"--rgw.ops-log="+filepath.Join(filepath.Dir(r.c.OpsLogPath(0)), "ops-log-*.log"))
 	awaitThat(t, time.Minute, func() (string, bool) {
 		s, err := scrapeURL(r.metrics)
 		if err != nil || s.sum("ops_log_files") < 2 || s.sum("own_puts_total", "ceph_daemon", "rgw.a") == 0 && s.sum("ops_log_enabled") < 2 {
@@ -222,45 +216,32 @@ func (r *rgwRig) must(err error) {
 }
 
 func (r *rgwRig) startPrometheus(target string) {
-	cephtest.RequireTool(r.t, "prometheus")
-	dir := r.t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	r.must(os.WriteFile(config, []byte("scrape_configs:\n- job_name: x\n  scrape_interval: 1s\n  static_configs:\n  - targets: ['"+target+"']\n"), 0o600))
-	address := freePort(r.t)
-	r.prometheus = "http://" + address
-	newChild(r.t, "prometheus", "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
+	r.prometheus = startRGWPrometheus(r.t, target)
 	r.began = time.Now()
 	awaitThat(r.t, time.Minute, func() (string, bool) {
-		v, err := r.query("count(cephrisk_rgw_uploads_completed_total)")
+		v, err := r.prometheus.query("count(cephrisk_rgw_uploads_completed_total)")
 		return fmt.Sprint(v, err), err == nil && v > 0
 	})
 }
 
-// query returns the value of an instant query with one sample at most.
-func (r *rgwRig) query(q string) (float64, error) {
-	res, err := http.Get(r.prometheus + "/api/v1/query?query=" + url.QueryEscape(q))
+// startRGWPrometheus runs a Prometheus that scrapes target once a second.
+func startRGWPrometheus(t *testing.T, target string, args ...string) *promServer {
+	cephtest.RequireTool(t, "prometheus")
+	return startPrometheus(t, "prometheus", time.Second, args, job{"x", &httptest.Server{Listener: listenerAt{at: target}}})
+}
+
+// listenerAt is a listener of another process.
+type listenerAt struct {
+	net.Listener
+	at string
+}
+
+func (l listenerAt) Addr() net.Addr {
+	addr, err := net.ResolveTCPAddr("tcp", l.at)
 	if err != nil {
-		return 0, err
+		panic(err) // it was printed from one
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
-	}
-	var answer struct {
-		Data struct {
-			Result []struct {
-				Value [2]any `json:"value"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return 0, fmt.Errorf("%s: %w", text, err)
-	}
-	if len(answer.Data.Result) == 0 {
-		return 0, nil
-	}
-	return strconv.ParseFloat(fmt.Sprint(answer.Data.Result[0].Value[1]), 64)
+	return addr
 }
 
 // rename is what logrotate does by default: the gateway goes on with the
@@ -422,7 +403,7 @@ func (r *rgwRig) check() {
 func (r *rgwRig) checkPrometheus(want s3Ledger) {
 	window := strconv.Itoa(int(time.Since(r.began).Seconds())+10) + "s"
 	value := func(q string) float64 {
-		v, err := r.query(strings.ReplaceAll(q, "WINDOW", window))
+		v, err := r.prometheus.query(strings.ReplaceAll(q, "WINDOW", window))
 		r.must(err)
 		return v
 	}
@@ -447,6 +428,37 @@ func (r *rgwRig) checkPrometheus(want s3Ledger) {
 	} {
 		if n := value("sum(resets(cephrisk_rgw_" + family + "[WINDOW]))"); n != 0 {
 			r.t.Errorf("Prometheus saw %v resets of %s", n, family)
+		}
+	}
+}
+
+// TestNativeHistogramsReachPrometheus: a Prometheus that knows native
+// histograms takes ours.
+func TestNativeHistogramsReachPrometheus(t *testing.T) {
+	cephtest.RequireTool(t, "prometheus")
+	dir := t.TempDir()
+	var log strings.Builder
+	for i := range 100 {
+		log.WriteString(rgwRecord(rgwNow.Add(time.Duration(i)*time.Second), "put_obj", "PUT /photos/k HTTP/1.1", "200", 1000*(i+1), i))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ops-log-ceph-client.rgw.a.log"), []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	startExporter(t, buildExporter(t), address, "--path.run="+dir, "--rgw.ops-log="+filepath.Join(dir, "*.log"))
+	p := startRGWPrometheus(t, address, "--enable-feature=native-histograms")
+	awaitThat(t, time.Minute, func() (string, bool) {
+		n, err := p.query(`histogram_count(cephrisk_rgw_upload_size_bytes{kind="put"})`)
+		return fmt.Sprint(n, err), n == 100
+	})
+	for q, want := range map[string][2]float64{
+		`histogram_sum(cephrisk_rgw_upload_size_bytes{kind="put"})`:                 {5050e3, 5050e3},
+		`histogram_quantile(0.5, cephrisk_rgw_upload_size_bytes{kind="put"})`:       {42e3, 60e3},
+		`histogram_count(cephrisk_rgw_upload_duration_seconds{kind="put"})`:         {100, 100},
+		`histogram_quantile(0.9, cephrisk_rgw_upload_duration_seconds{kind="put"})`: {.075, .108},
+	} {
+		if got, err := p.query(q); err != nil || got < want[0] || got > want[1] {
+			t.Errorf("%s = %v, %v; want %v", q, got, err, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -128,4 +129,44 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(store.data))/1e6, "MB")
+}
+
+// BenchmarkMillionUploads puts a day of a million multipart uploads of three
+// parts into the books, with a thousand open at any time: heap-MB is what the
+// books hold then, whatever came before.
+func BenchmarkMillionUploads(b *testing.B) {
+	const uploads, open = 1_000_000, 1000
+	cpu := cpuTime(b)
+	for b.Loop() {
+		c := NewCounter(CounterConfig{Settle: time.Second})
+		rec := Record{Status: 200, Bucket: []byte("b"), User: []byte("u"), Duration: time.Millisecond}
+		request := func(n int, at time.Duration, op, uri string, size int64) {
+			rec.Operation, rec.URI, rec.ObjectSize, rec.Start = []byte(op), []byte(uri), size, testStart.Add(time.Duration(n)*86*time.Millisecond+at)
+			c.Apply("rgw.a", &rec)
+		}
+		for n := range uploads + open {
+			if n < uploads {
+				key := fmt.Sprintf("/b/k%d?", n)
+				request(n, 0, "init_multipart", "POST "+key+"uploads HTTP/1.1", 0)
+				for part := range 3 {
+					request(n, time.Second, "put_obj", fmt.Sprintf("PUT %spartNumber=%d&uploadId=2~%032d HTTP/1.1", key, part+1, n), 8<<20)
+				}
+			}
+			if done := n - open; done >= 0 {
+				request(n, 0, "complete_multipart", fmt.Sprintf("POST /b/k%d?uploadId=2~%032d HTTP/1.1", done, done), 0)
+			}
+			if n%100 == 0 {
+				c.Settle(rec.Start)
+			}
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
+		if got := c.Gateway("rgw.a").Completed[Multipart]; got != uploads {
+			b.Fatalf("%d uploads, want %d", got, uploads)
+		}
+		runtime.KeepAlive(c)
+	}
+	report(b, 5*uploads, cpu)
 }

@@ -309,3 +309,19 @@ func TestLinesThatShippersWrapped(t *testing.T) {
 		t.Errorf("%+v", s.Streams)
 	}
 }
+
+func TestSendersCannotNameGatewaysWithoutEnd(t *testing.T) {
+	e, err := NewEngine(Config{Store: &memStore{}, Log: quiet(), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.NewStream("")
+	for n := range maxGateways + 5 {
+		r := put("PUT /b/k HTTP/1.1", 1)
+		r.at, r.trans, r.daemon = testStart, fmt.Sprint("tx", n), fmt.Sprint("rgw.", n)
+		e.take(chunk{stream: s, data: []byte(r.json()), taken: make(chan struct{})})
+	}
+	if n := len(e.counter.gateways); n != maxGateways+1 || e.counter.Gateway(unnamedDaemon).Completed[Put] != 5 {
+		t.Errorf("%d gateways, %d uploads of unnamed ones; want %d, 5", n, e.counter.Gateway(unnamedDaemon).Completed[Put], maxGateways+1)
+	}
+}
