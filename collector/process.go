@@ -26,12 +26,14 @@ type Process struct {
 	Version   Version
 	Simulated bool
 	SetAside  func() uint64
-	Commands  func() CommandStats // nil: nobody asks mon or mgr
+	// Threads returns the process's threads, false where that is not known.
+	Threads  func() (int, bool)
+	Commands func() CommandStats // nil: nobody asks mon or mgr
 }
 
 type processTable struct {
 	Table
-	build, simulated, setAside                               *Row
+	threads, build, simulated, setAside                      *Row
 	calls, connects, abandoned, returned, rejected, received *Row
 	stuck, stuckLimit                                        *Row
 }
@@ -44,6 +46,7 @@ func newProcessTable() *processTable {
 	}
 	t.build = add("build_info", "1, with what was built", Gauge, "version", "revision", "goversion", "librados")
 	t.simulated = add("simulated", "1 when the cluster is made up (--simulate); absent otherwise", Gauge)
+	t.threads = add("process_threads", "Threads of the exporter, those of librados included, which Go does not count", Gauge)
 	t.setAside = add("state_set_aside_total", "State files that could not be read and were set aside", Counter)
 	t.calls = add("ceph_commands_total", "Commands sent to mon or mgr", Counter, "target")
 	t.calls.Cardinality = "one per target: mon, mgr"
@@ -81,6 +84,9 @@ func (g *processGatherer) Gather() ([]*dto.MetricFamily, error) {
 		e.Emit(t.simulated, 1)
 	}
 	e.Emit(t.setAside, float64(g.p.SetAside()))
+	if n, ok := g.p.Threads(); ok {
+		e.Emit(t.threads, float64(n))
+	}
 	if g.p.Commands != nil {
 		s := g.p.Commands()
 		e.Emit(t.calls, float64(s.MonCalls), "mon")

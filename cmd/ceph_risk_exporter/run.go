@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/procfs"
 
 	"github.com/ceph-risk/ceph_risk_exporter/collector"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
@@ -163,6 +164,7 @@ func (a *application) process(stateDir *state.Dir) collector.Process {
 		Version:   version(),
 		Simulated: a.cfg.simulate != nil,
 		SetAside:  stateDir.SetAside,
+		Threads:   threads,
 	}
 	if a.rados != nil {
 		p.Commands = func() collector.CommandStats {
@@ -175,6 +177,15 @@ func (a *application) process(stateDir *state.Dir) collector.Process {
 		}
 	}
 	return p
+}
+
+func threads() (int, bool) {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0, false
+	}
+	stat, err := self.Stat()
+	return stat.NumThreads, err == nil
 }
 
 // check looks at what can be seen without asking the cluster.
