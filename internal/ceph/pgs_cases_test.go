@@ -121,3 +121,14 @@ func TestTextAroundTheDocumentIsIgnored(t *testing.T) { // field case J4
 		t.Errorf("%+v", table)
 	}
 }
+
+func TestSetsAreReadAsByEncodingJSON(t *testing.T) {
+	for _, set := range []string{
+		"[]", "[ ]", "[0]", "[1,2,3]", "[1, 2]", "[\n1\n]", "[2147483647,0]", "[2147483648]", "[99999999999999999999]", "[01]", "[00]", "[1,]", "[,1]", "[1 2]",
+		"[-0]", "[1e1]", "[1.5]", "[nan]", "[null]", "[[1]]", "[1", "[1,", "[", "[1}", "{}", "1", `"[1]"`, "[true]", "[1]]",
+	} {
+		t.Run(set, func(t *testing.T) {
+			comparePGs(t, []byte(`{"pg_ready":true,"pg_stats":[{"pgid":"1.0","state":"active","up":[1,2,3],"acting":`+set+`,"x":0}]}`))
+		})
+	}
+}
