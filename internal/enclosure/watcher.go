@@ -274,6 +274,7 @@ func (w *Watcher) merge() map[string]*Shelf {
 	reports := map[string][]*Report{}
 	for _, p := range w.ordered() {
 		if p.report == nil {
+			w.nameSilent(p)
 			continue
 		}
 		id := p.shelfID(p.report.Config)
@@ -290,6 +291,18 @@ func (w *Watcher) merge() map[string]*Shelf {
 		m.Vendor, m.Product, m.Revision = s.Vendor, s.Product, s.Revision
 	}
 	return shelves
+}
+
+// nameSilent gives a shelf that never answered the names that the kernel has of
+// its SES device.
+func (w *Watcher) nameSilent(p *watched) {
+	id := w.shelfIDOf(p)
+	if id == "" {
+		return
+	}
+	if m := w.memory.shelf(id); m.Product == "" {
+		m.Vendor, m.Product = p.device.Vendor, p.device.Model
+	}
 }
 
 // volumes lists the OSDs' devices: of the directories that are there, and of
