@@ -48,10 +48,12 @@ check: deps ## formatting, vet, staticcheck
 static: ## the static binary builds, and says what it cannot do
 	CGO_ENABLED=0 go vet ./...
 	CGO_ENABLED=0 go build -o /dev/null ./cmd/...
+	CGO_ENABLED=0 go test ./internal/rados
 
 .PHONY: test-go
 test-go: roots ## all Go tests, live ones included, with the race detector
-	go test -race -timeout 60m -p 2 $(TEST_FLAGS) ./...
+	go test -race -timeout 60m -p 2 $(TEST_FLAGS) ./...; code=$$?; \
+	go run ./internal/cephtest/cmd/cephcluster down --shared; exit $$code
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_TIME
@@ -59,6 +61,7 @@ fuzz: ## each fuzz target for FUZZ_TIME
 
 .PHONY: test-long
 test-long: roots ## hours: long live runs, soak, the README in a bare root
+	scripts/new-user
 	CEPHRISK_LONG=1 go test -race -timeout 12h -p 1 $(TEST_FLAGS) ./...
 	$(MAKE) fuzz FUZZ_TIME=10m
 

@@ -86,6 +86,8 @@ func (s *pgSnapshot) emitLateness(e *Emitter) {
 	t := s.table
 	e.Emit(t.snapshotStamp, ceph.StampOf(s.full.at).Seconds())
 	e.Emit(t.pgsBad, float64(s.full.table.BadCount))
+	e.Emit(t.sanitised, float64(s.full.table.SanitisedTokens))
+	e.Emit(t.layoutMisses, float64(s.full.table.LayoutMisses))
 	for id, p := range s.full.summary {
 		pool := poolLabel(id)
 		e.Emit(t.pgs, float64(p.PGs), pool)

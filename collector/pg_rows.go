@@ -6,10 +6,10 @@ type pgTable struct {
 
 	clusterInfo, poolInfo *Row
 
-	pgs, pgsUnknown, pgsUnreadable, pgsInFuture, pgsBad *Row
-	late, lateByOSD, overdue, bytesLate, older          *Row
-	lateWithin, oldest, warnInterval, neverDeep         *Row
-	scrubErrors, inconsistent                           *Row
+	pgs, pgsUnknown, pgsUnreadable, pgsInFuture, pgsBad, sanitised, layoutMisses *Row
+	late, lateByOSD, overdue, bytesLate, older                                   *Row
+	lateWithin, oldest, warnInterval, neverDeep                                  *Row
+	scrubErrors, inconsistent                                                    *Row
 
 	deepAge, deepStamp, scrubStamp, seriesDropped, snapshotStamp, fastStamp *Row
 
@@ -59,6 +59,8 @@ func (t *pgTable) addClusterRows() {
 	t.pgsUnreadable = t.gauge("pool_pgs_stamp_unreadable", "PGs whose stamp is missing or cannot be read: they have no age at that level and are not judged", perPoolLevel, fromDump, "pool_id", "level")
 	t.pgsInFuture = t.gauge("pool_pgs_stamp_in_future", "PGs whose stamp is ahead of the exporter's clock; their age counts as 0", perPoolLevel, fromDump, "pool_id", "level")
 	t.pgsBad = t.gauge("pg_entries_bad", "Entries of the last dump with something that could not be used; the rest of such an entry, where it has one, still counts", "one", fromDump)
+	t.sanitised = t.gauge("pg_dump_sanitised_tokens", "Bare nan and inf in the last dump, which are no JSON and were taken as absent", "one", fromDump)
+	t.layoutMisses = t.gauge("pg_dump_layout_misses", "Entries of the last dump whose keys came in another order than those of the first one, and were decoded the slower way", "one", fromDump)
 	t.clusterFlag = t.gauge("cluster_flag", "1 when the cluster flag is set", "one per flag of a fixed list", fromOSDDump+", flags_set", "flag")
 	t.poolFlag = t.gauge("pool_flag", "1 when the pool's own flag is set", "one per pool and flag: noscrub, nodeep-scrub", fromOSDDump+", flags_names", "pool_id", "flag")
 	t.healthItems = t.gauge("health_check_items", "Ceph's own count behind a health check, 0 when the check is not raised", "one per health check of a fixed list", fromHealth+", summary.count, or the number in its message", "name")

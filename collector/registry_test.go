@@ -112,6 +112,48 @@ func TestSpecsAreComplete(t *testing.T) {
 	}
 }
 
+// readmeTable is the README's table of collectors.
+func readmeTable() string {
+	var b strings.Builder
+	b.WriteString(readmeBegin + "\n| collector | runs | tells |\n|---|---|---|\n")
+	for _, s := range Specs() {
+		runs := map[Role]string{RoleCluster: "once per cluster", RoleHost: "on every host", RoleCluster | RoleHost: "everywhere"}[s.Roles]
+		if runs == "" {
+			runs = "when asked for"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, runs, s.Help)
+	}
+	return b.String() + readmeEnd
+}
+
+const (
+	readmeBegin = "<!-- collectors: written by a test -->"
+	readmeEnd   = "<!-- end of collectors -->"
+)
+
+func TestReadmeListsTheCollectors(t *testing.T) {
+	path := filepath.Join("..", "README.md")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, want := string(data), readmeTable()
+	begin, end := strings.Index(text, readmeBegin), strings.Index(text, readmeEnd)
+	if begin < 0 || end < begin {
+		t.Fatal("README.md has no table of collectors")
+	}
+	end += len(readmeEnd)
+	if *update {
+		if err := os.WriteFile(path, []byte(text[:begin]+want+text[end:]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, text[begin:end]); diff != "" {
+		t.Errorf("README.md is not current (go test ./collector -run Readme -update writes it):\n%s", diff)
+	}
+}
+
 func metricsDoc() string {
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nGenerated from the tables in collector/ (`go test ./collector -run MetricsDoc -update`); a test keeps it current.\n" +
