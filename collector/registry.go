@@ -10,6 +10,7 @@ func Specs() []Spec {
 		msaSpec(),
 		rgwSpec(),
 		daemonSpec(),
+		bluestoreSpec(),
 		enclosureSpec(),
 	}
 }
