@@ -137,23 +137,32 @@ func (f *Family) pack(format Format, e Encoding) *packed {
 	return p
 }
 
-// packLevel: higher levels take three times the CPU for a tenth of the bytes.
-const packLevel = flate.BestSpeed
+// deflateChunk is how much goes into one piece of deflate blocks: at most what
+// the compressor takes at a time, 32 KiB.
+const deflateChunk = 24 << 10
 
 // deflate writes the family as whole deflate blocks that end at a byte, none of
 // which is the last and none of which refers to anything before the family. Such
 // pieces can be joined to one stream in any order.
 func (f *Family) deflate(w io.Writer, format Format, p *packed) error {
-	fw, err := flate.NewWriter(w, packLevel)
-	if err != nil {
-		return err
-	}
-	c := &counter{w: fw}
-	if _, err := f.render(c, format, make([]byte, 0, chunk)); err != nil {
-		return err
-	}
-	p.size, p.crc = c.size, c.crc
-	return fw.Flush()
+	d := &deflater{w: w}
+	_, err := f.render(d, format, make([]byte, 0, deflateChunk+spare))
+	p.size, p.crc = d.size, d.crc
+	return err
+}
+
+// deflater compresses every piece that is written to it by itself, and counts
+// and sums up what it was given.
+type deflater struct {
+	w    io.Writer
+	size int64
+	crc  uint32
+}
+
+func (d *deflater) Write(b []byte) (int, error) {
+	d.size += int64(len(b))
+	d.crc = crc32.Update(d.crc, crc32.IEEETable, b)
+	return len(b), flate.StatelessDeflate(d.w, b, false, nil)
 }
 
 // zstdChunk is how much goes into one zstd frame: small enough for the caches,
@@ -189,17 +198,4 @@ type zstdFrames struct {
 func (z zstdFrames) Write(b []byte) (int, error) {
 	z.out.Write(z.enc.EncodeAll(b, z.out.AvailableBuffer()))
 	return len(b), nil
-}
-
-// counter counts and sums up what goes through it.
-type counter struct {
-	w    io.Writer
-	size int64
-	crc  uint32
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	c.size += int64(len(b))
-	c.crc = crc32.Update(c.crc, crc32.IEEETable, b)
-	return c.w.Write(b)
 }
