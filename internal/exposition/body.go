@@ -154,7 +154,7 @@ func (b *Body) gzip() error {
 
 	s.parts = append(s.parts, s.head.Bytes()[:opening])
 	for _, f := range b.families {
-		s.parts = append(s.parts, f.pack(b.format, Gzip).data)
+		s.parts = append(s.parts, f.packed[b.format][Gzip].data)
 	}
 	s.parts = append(s.parts, s.head.Bytes()[opening:])
 	return nil

@@ -106,7 +106,7 @@ func (f *Family) Warm(earlier *Family) {
 			}
 			if warm > 0 {
 				f.packed[format][e].warm = warm
-				f.pack(format, e)
+				f.pack(format, e, len(before.data))
 			}
 		}
 	}
@@ -115,24 +115,27 @@ func (f *Family) Warm(earlier *Family) {
 // ask is pack for a scrape.
 func (f *Family) ask(format Format, e Encoding) *packed {
 	f.packed[format][e].asked.Store(true)
-	return f.pack(format, e)
+	return f.pack(format, e, f.samples*bytesPerSample)
 }
 
 // bytesPerSample is about what a sample takes in a compressed form.
 const bytesPerSample = 8
 
-// pack returns a compressed form, which it makes at the first call.
-func (f *Family) pack(format Format, e Encoding) *packed {
+// pack returns a compressed form, which it makes at the first call. likely is
+// its size, as far as that can be known.
+func (f *Family) pack(format Format, e Encoding, likely int) *packed {
 	p := &f.packed[format][e]
 	p.once.Do(func() {
 		var out bytes.Buffer
-		out.Grow(f.samples * bytesPerSample)
+		out.Grow(likely + likely/32 + bytes.MinRead)
 		if e == Gzip {
 			p.err = f.deflate(&out, format, p)
 		} else {
 			p.err = f.zstd(&out, format)
 		}
-		p.data = bytes.Clone(out.Bytes()) // without the spare room
+		if p.data = out.Bytes(); cap(p.data)-len(p.data) > len(p.data)/8 {
+			p.data = bytes.Clone(p.data) // without the spare room
+		}
 	})
 	return p
 }
@@ -167,7 +170,7 @@ func (d *deflater) Write(b []byte) (int, error) {
 
 // zstdChunk is how much goes into one zstd frame: small enough for the caches,
 // large enough that a frame's tables do not matter.
-const zstdChunk = 128 << 10
+const zstdChunk = 64 << 10
 
 // zstd writes the family as zstd frames, which can be joined.
 func (f *Family) zstd(w *bytes.Buffer, format Format) error {
