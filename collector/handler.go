@@ -77,10 +77,10 @@ func (h *scrapeHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hd.reset()
 
 	// One gather per scrape, so that both parts are of the same polls.
-	s := scrape{set: h.set, others: h.others}
+	s := scrape{set: h.set}
 	format, fast := bulkFormat(r)
 	s.expand = !fast
-	promhttp.HandlerFor(&s, h.opts).ServeHTTP(hd, r)
+	promhttp.HandlerFor(append(slices.Clone(h.others), &s), h.opts).ServeHTTP(hd, r)
 	h.finish(w, r, hd, format, filter(s.bulk, r))
 }
 
@@ -115,27 +115,21 @@ func (h *scrapeHandler) finish(w http.ResponseWriter, r *http.Request, hd *head,
 	_, _ = body.WriteTo(w) // the client has gone away
 }
 
-// scrape is what one scrape gathers.
+// scrape is the set as one scrape sees it.
 type scrape struct {
 	set    *Set
-	others prometheus.Gatherers
 	expand bool // the format is none that bulk families are rendered in
 	bulk   []*expo.Family
 }
 
-// Gather implements prometheus.Gatherer. The set's families were checked and
-// sorted when they were emitted: with prometheus.Gatherers they would be again
-// in every scrape, which is most of its time where there are 10,000 OSDs.
+// Gather implements prometheus.Gatherer.
 func (s *scrape) Gather() ([]*dto.MetricFamily, error) {
-	all, err := s.others.Gather()
 	families, bulk := s.set.collect()
-	all = append(all, families...)
 	if s.expand {
-		all = append(all, expandBulk(bulk)...)
-	} else {
-		s.bulk = bulk
+		return mergeFamilies(append(families, expandBulk(bulk)...)), nil
 	}
-	return mergeFamilies(all), err
+	s.bulk = bulk
+	return families, nil
 }
 
 // bulkFormat returns the format that promhttp will choose, and whether bulk

@@ -446,12 +446,12 @@ func (fo *Follower) open(c candidate, now time.Time) error {
 	daemon := DaemonName(c.path)
 	if !c.named {
 		first, ok := firstEnd(c.path)
-		if !ok && c.size < firstEndBytes {
-			return nil // not yet
+		if !ok {
+			return nil // not yet, or never
 		}
 		// It came and went between two looks if it begins after all that was
 		// read of its gateway: logs are in the order in which requests ended.
-		if !ok || first+logJitter <= max(fo.latest[daemon], fo.began) {
+		if first+logJitter <= max(fo.latest[daemon], fo.began) {
 			fo.ignored[c.inode] = ignoredFile{head, c.size}
 			return nil
 		}

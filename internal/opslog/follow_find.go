@@ -148,12 +148,10 @@ func findSaved(s FileState, found []candidate, taken func(inode) bool) *candidat
 // logJitter is by how much records of one log may be out of order, in ns.
 const logJitter = int64(50 * time.Millisecond)
 
-// firstEndBytes is how far into a log its first record is looked for.
-const firstEndBytes = 64 << 10
-
 // firstEnd is the end of the first request in a log, in Unix nanoseconds.
 func firstEnd(path string) (int64, bool) {
-	begin, err := readBegin(path, firstEndBytes)
+	const enough = 64 << 10
+	begin, err := readBegin(path, enough)
 	if err != nil {
 		return 0, false
 	}
