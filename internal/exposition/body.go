@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -21,7 +20,6 @@ type Writer struct {
 type scratch struct {
 	buf   []byte // of render
 	head  bytes.Buffer
-	flate *flate.Writer
 	zstd  *zstd.Encoder
 	ends  []byte // of zstd: head and trailer
 	parts [][]byte
@@ -128,22 +126,11 @@ var gzipHeader = [...]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 func (b *Body) gzip() error {
 	s := b.s
 	s.head.Write(gzipHeader[:])
-	if s.flate == nil {
-		fw, err := flate.NewWriter(&s.head, packLevel)
-		if err != nil {
-			return err
-		}
-		s.flate = fw
-	} else {
-		s.flate.Reset(&s.head)
-	}
-	if _, err := s.flate.Write(b.head); err != nil {
+	head := deflater{w: &s.head}
+	if _, err := head.Write(b.head); err != nil {
 		return err
 	}
-	if err := s.flate.Flush(); err != nil {
-		return err
-	}
-	crc, size := crc32.ChecksumIEEE(b.head), int64(len(b.head))
+	crc, size := head.crc, head.size
 	opening := s.head.Len()
 	for _, f := range b.families {
 		p := f.ask(b.format, Gzip)
@@ -167,7 +154,7 @@ func (b *Body) gzip() error {
 
 	s.parts = append(s.parts, s.head.Bytes()[:opening])
 	for _, f := range b.families {
-		s.parts = append(s.parts, f.pack(b.format, Gzip).data)
+		s.parts = append(s.parts, f.packed[b.format][Gzip].data)
 	}
 	s.parts = append(s.parts, s.head.Bytes()[opening:])
 	return nil

@@ -106,7 +106,7 @@ func (f *Family) Warm(earlier *Family) {
 			}
 			if warm > 0 {
 				f.packed[format][e].warm = warm
-				f.pack(format, e)
+				f.pack(format, e, len(before.data))
 			}
 		}
 	}
@@ -115,50 +115,62 @@ func (f *Family) Warm(earlier *Family) {
 // ask is pack for a scrape.
 func (f *Family) ask(format Format, e Encoding) *packed {
 	f.packed[format][e].asked.Store(true)
-	return f.pack(format, e)
+	return f.pack(format, e, f.samples*bytesPerSample)
 }
 
 // bytesPerSample is about what a sample takes in a compressed form.
 const bytesPerSample = 8
 
-// pack returns a compressed form, which it makes at the first call.
-func (f *Family) pack(format Format, e Encoding) *packed {
+// pack returns a compressed form, which it makes at the first call. likely is
+// its size, as far as that can be known.
+func (f *Family) pack(format Format, e Encoding, likely int) *packed {
 	p := &f.packed[format][e]
 	p.once.Do(func() {
 		var out bytes.Buffer
-		out.Grow(f.samples * bytesPerSample)
+		out.Grow(likely + likely/32 + bytes.MinRead)
 		if e == Gzip {
 			p.err = f.deflate(&out, format, p)
 		} else {
 			p.err = f.zstd(&out, format)
 		}
-		p.data = bytes.Clone(out.Bytes()) // without the spare room
+		if p.data = out.Bytes(); cap(p.data)-len(p.data) > len(p.data)/8 {
+			p.data = bytes.Clone(p.data) // without the spare room
+		}
 	})
 	return p
 }
 
-// packLevel: higher levels take three times the CPU for a tenth of the bytes.
-const packLevel = flate.BestSpeed
+// deflateChunk is how much goes into one piece of deflate blocks: at most what
+// the compressor takes at a time, 32 KiB.
+const deflateChunk = 24 << 10
 
 // deflate writes the family as whole deflate blocks that end at a byte, none of
 // which is the last and none of which refers to anything before the family. Such
 // pieces can be joined to one stream in any order.
 func (f *Family) deflate(w io.Writer, format Format, p *packed) error {
-	fw, err := flate.NewWriter(w, packLevel)
-	if err != nil {
-		return err
-	}
-	c := &counter{w: fw}
-	if _, err := f.render(c, format, make([]byte, 0, chunk)); err != nil {
-		return err
-	}
-	p.size, p.crc = c.size, c.crc
-	return fw.Flush()
+	d := &deflater{w: w}
+	_, err := f.render(d, format, make([]byte, 0, deflateChunk+spare))
+	p.size, p.crc = d.size, d.crc
+	return err
+}
+
+// deflater compresses every piece that is written to it by itself, and counts
+// and sums up what it was given.
+type deflater struct {
+	w    io.Writer
+	size int64
+	crc  uint32
+}
+
+func (d *deflater) Write(b []byte) (int, error) {
+	d.size += int64(len(b))
+	d.crc = crc32.Update(d.crc, crc32.IEEETable, b)
+	return len(b), flate.StatelessDeflate(d.w, b, false, nil)
 }
 
 // zstdChunk is how much goes into one zstd frame: small enough for the caches,
 // large enough that a frame's tables do not matter.
-const zstdChunk = 128 << 10
+const zstdChunk = 64 << 10
 
 // zstd writes the family as zstd frames, which can be joined.
 func (f *Family) zstd(w *bytes.Buffer, format Format) error {
@@ -189,17 +201,4 @@ type zstdFrames struct {
 func (z zstdFrames) Write(b []byte) (int, error) {
 	z.out.Write(z.enc.EncodeAll(b, z.out.AvailableBuffer()))
 	return len(b), nil
-}
-
-// counter counts and sums up what goes through it.
-type counter struct {
-	w    io.Writer
-	size int64
-	crc  uint32
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	c.size += int64(len(b))
-	c.crc = crc32.Update(c.crc, crc32.IEEETable, b)
-	return c.w.Write(b)
 }

@@ -36,7 +36,7 @@ const (
 	chunk = 64 << 10
 	// run is the number of rows between two looks at the buffer's length, and
 	// spare the room that they are given in it.
-	run, spare = 256, 32 << 10
+	run, spare = 64, 8 << 10
 )
 
 // render writes the family in pieces that fill the buffer, and returns the

@@ -446,12 +446,12 @@ func (fo *Follower) open(c candidate, now time.Time) error {
 	daemon := DaemonName(c.path)
 	if !c.named {
 		first, ok := firstEnd(c.path)
-		if !ok {
-			return nil // not yet, or never
+		if !ok && c.size < firstEndBytes {
+			return nil // not yet
 		}
 		// It came and went between two looks if it begins after all that was
 		// read of its gateway: logs are in the order in which requests ended.
-		if first+logJitter <= max(fo.latest[daemon], fo.began) {
+		if !ok || first+logJitter <= max(fo.latest[daemon], fo.began) {
 			fo.ignored[c.inode] = ignoredFile{head, c.size}
 			return nil
 		}

@@ -148,10 +148,12 @@ func findSaved(s FileState, found []candidate, taken func(inode) bool) *candidat
 // logJitter is by how much records of one log may be out of order, in ns.
 const logJitter = int64(50 * time.Millisecond)
 
+// firstEndBytes is how far into a log its first record is looked for.
+const firstEndBytes = 64 << 10
+
 // firstEnd is the end of the first request in a log, in Unix nanoseconds.
 func firstEnd(path string) (int64, bool) {
-	const enough = 64 << 10
-	begin, err := readBegin(path, enough)
+	begin, err := readBegin(path, firstEndBytes)
 	if err != nil {
 		return 0, false
 	}

@@ -56,10 +56,10 @@ func FuzzTarget(f *testing.F) {
 	f.Add("b", "b/b/ü", "%&=", uint16(0), "", "", uint8(3))
 	f.Fuzz(func(t *testing.T, bucket, key, id string, number uint16, name, val string, shape uint8) {
 		if bucket == "" || strings.ContainsAny(bucket, "/:") || name == "uploadId" || name == "partNumber" || strings.Contains(key, "://") {
-			t.Skip()
+			return
 		}
 		if strings.Contains(name, "=") {
-			t.Skip() // RGW cuts behind the decoding
+			return // RGW cuts behind the decoding
 		}
 		pairs := []string{"uploadId=" + url.QueryEscape(id), "partNumber=" + strconv.Itoa(int(number)), url.QueryEscape(name) + "=" + url.QueryEscape(val)}
 		if shape&1 != 0 {

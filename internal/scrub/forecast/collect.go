@@ -28,6 +28,7 @@ type tally struct {
 	clears       []int64 // of the seeds that end with nobody late
 	scrubs       int
 	bytes        float64
+	seconds      float64
 
 	// Of the seed under way.
 	first first
@@ -88,6 +89,7 @@ func (c *collect) completed(s *sim, i int32) {
 	for _, t := range [2]*tally{&c.pools[p.pool][st.level], &c.pools[len(c.pools)-1][st.level]} {
 		t.scrubs++
 		t.bytes += float64(p.bytes)
+		t.seconds += float64(s.now-max(0, st.began)) / 1e6
 	}
 	for l := 0; l <= int(st.level); l++ { // a deep scrub moves both stamps
 		if at := p.lateAt(st.last, l); at <= s.now {
@@ -205,6 +207,7 @@ func (t *tally) outlook(now ceph.Stamp, seeds, seconds float64) Outlook {
 		PGs: t.pgs, LateNow: t.lateNow,
 		ScrubsPerDay:   float64(t.scrubs) / seeds / seconds * 86400,
 		BytesPerSecond: t.bytes / seeds / seconds,
+		Running:        t.seconds / seeds / seconds,
 		First:          First{Seeds: len(t.firsts), At: ceph.NoStamp},
 		Backlog:        Backlog{Seeds: len(t.clears), Clear: ceph.NoStamp},
 	}

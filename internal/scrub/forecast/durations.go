@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"slices"
+
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
 )
@@ -74,41 +76,67 @@ func (f *fit) line() (line, bool) {
 	return line{mean, 0}, true
 }
 
+// recentShare is the share of a pool's measures, the youngest, that count: how
+// long scrubs take changes with what OSDs are told and with what they do.
+const recentShare = 3
+
+// atLeast measures count, however old.
+const atLeast = 10
+
 // durations returns the expected scrub times by level and PG, in microseconds,
-// and for how many PGs they rest on defaults. A PG's own measure counts first,
-// then its pool's line.
+// and for how many PGs they rest on defaults. A PG's own measure counts first
+// where it is among the youngest, then the pool's line through those.
 func (in *Input) durations() (out [2][]int64, missing [2]int) {
 	pgs := in.Table.PGs
 	for _, l := range scrub.Levels {
 		out[l] = make([]int64, len(pgs))
 		for begin := 0; begin < len(pgs); {
 			end := begin
-			var f fit
-			for ; end < len(pgs) && pgs[end].ID.Pool == pgs[begin].ID.Pool; end++ {
-				if d, ok := in.measured(&pgs[end], l); ok {
-					f.add(size(&pgs[end], l), d)
-				}
+			for end < len(pgs) && pgs[end].ID.Pool == pgs[begin].ID.Pool {
+				end++
 			}
-			pool, known := f.line()
-			for i := begin; i < end; i++ {
-				pg := &pgs[i]
-				d, own := in.measured(pg, l)
-				switch {
-				case own:
-				case known:
-					d = pool.at(size(pg, l))
-				default:
-					d = byDefault(pg, l)
-					if !pg.State.Has(ceph.StateUnknown) {
-						missing[l]++
-					}
-				}
-				out[l][i] = max(1, int64(d*1e6))
-			}
+			missing[l] += in.poolDurations(pgs[begin:end], l, out[l][begin:end])
 			begin = end
 		}
 	}
 	return out, missing
+}
+
+func (in *Input) poolDurations(pgs []ceph.PG, l scrub.Level, out []int64) (missing int) {
+	var stamps []ceph.Stamp
+	for i := range pgs {
+		if _, ok := in.measured(&pgs[i], l); ok {
+			stamps = append(stamps, l.Stamp(&pgs[i]))
+		}
+	}
+	young := ceph.NoStamp
+	if n := len(stamps); n > atLeast {
+		slices.Sort(stamps)
+		young = stamps[n-max(atLeast, n/recentShare)]
+	}
+	var f fit
+	for i := range pgs {
+		if d, ok := in.measured(&pgs[i], l); ok && l.Stamp(&pgs[i]) >= young {
+			f.add(size(&pgs[i], l), d)
+		}
+	}
+	pool, known := f.line()
+	for i := range pgs {
+		pg := &pgs[i]
+		d, own := in.measured(pg, l)
+		switch {
+		case own && l.Stamp(pg) >= young:
+		case known:
+			d = pool.at(size(pg, l))
+		default:
+			d = byDefault(pg, l)
+			if !pg.State.Has(ceph.StateUnknown) {
+				missing++
+			}
+		}
+		out[i] = max(1, int64(d*1e6))
+	}
+	return missing
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {

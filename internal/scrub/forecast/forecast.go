@@ -92,6 +92,8 @@ type Outlook struct {
 	Backlog Backlog
 	// ScrubsPerDay and BytesPerSecond are what the scheduler gets done.
 	ScrubsPerDay, BytesPerSecond float64
+	// Running is the mean number of scrubs that run at a time.
+	Running float64
 }
 
 // Spread is a mean over the seeds, with its standard deviation.

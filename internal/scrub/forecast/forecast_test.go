@@ -204,6 +204,7 @@ func TestOutlookOfASinglePG(t *testing.T) {
 		}
 	}
 	pool := [2]Outlook{one(40*time.Minute, 0, 0), one(25*time.Minute, 8, float64(1<<30)/10800)}
+	pool[1].Running = 600.0 / 10800
 	pool[0].Late, pool[1].Late = []Spread{{1, 0}, {1, 0}, {0, 0}}, []Spread{{1, 0}, {1, 0}, {0, 0}}
 	for l := range pool { // the window opens at 14:00 and the scrub ends ten minutes later
 		pool[l].Backlog.Clear = ceph.StampOf(time.Date(2026, 11, 30, 14, 10, 0, 0, time.UTC))

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,6 +57,7 @@ type pgModel struct {
 	isRunning bool
 	began     int64
 	reserving bool
+	certain   bool // its schedule says that it runs
 }
 
 type osdModel struct {
@@ -97,7 +99,55 @@ func newModel(in *Input, run Run) (*model, error) {
 	m.end = m.horizons[len(m.horizons)-1]
 	index := m.addOSDs(in, run)
 	m.addPGs(in, index)
+	m.believeRunning()
 	return m, nil
+}
+
+// believeRunning keeps as many scrubs running as there are slots for. The state
+// "scrubbing" is set before replicas have agreed, and after one has refused it
+// stays in the dump until the PG's next report: up to 38 of 217 PGs were seen
+// "scrubbing" at once on a release 18 with slots for four. Those whose schedule
+// says so come first, then the latest.
+func (m *model) believeRunning() {
+	var said []int32
+	for i := range m.pgs {
+		if m.pgs[i].isRunning {
+			said = append(said, int32(i))
+		}
+	}
+	slices.SortStableFunc(said, func(a, b int32) int {
+		p, q := &m.pgs[a], &m.pgs[b]
+		if p.certain != q.certain {
+			if p.certain {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(q.began, p.began)
+	})
+	local, remote := make([]int32, len(m.osds)), make([]int32, len(m.osds))
+	free := func(o int32, taken []int32) bool {
+		if m.shared {
+			return local[o]+remote[o] < m.osds[o].slots
+		}
+		return taken[o] < m.osds[o].slots
+	}
+	for _, i := range said {
+		p := &m.pgs[i]
+		others := m.others[p.from:p.to]
+		full := slices.ContainsFunc(others, func(o int32) bool { return !free(o, remote) })
+		if !free(p.osd, local) || full && !p.reserving {
+			p.isRunning, p.reserving = false, false
+			continue
+		}
+		local[p.osd]++
+		if p.reserving {
+			continue
+		}
+		for _, o := range others {
+			remote[o]++
+		}
+	}
 }
 
 // addOSDs lists the OSDs of all acting sets, by id.
@@ -261,6 +311,7 @@ func (p *pgModel) state(in *Input, pool *ceph.Pool, pg *ceph.PG, now ceph.Stamp)
 		return
 	}
 	p.running, p.isRunning = level, true
+	p.certain = pg.Schedule == ceph.ScheduleRunning || pg.Schedule == ceph.ScheduleBlocked
 	p.reserving = !(in.Release < 19) && scrub.PhaseOf(pg) == scrub.PhaseReserving
 	if pg.LastChange.Dated() {
 		p.began = min(0, int64(pg.LastChange-now))
