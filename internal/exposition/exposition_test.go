@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -248,6 +249,31 @@ func TestCompressedFormsArePreparedForThoseWhoAsked(t *testing.T) {
 			t.Fatalf("poll %d: %d forms of the family that was asked for are ready, want %d; %d of one that was not", poll, got, want, ready(next[1]))
 		}
 		last = next
+	}
+}
+
+func TestAFormThatPanickedIsAnErrorEverAfter(t *testing.T) {
+	calls := 0
+	fs, err := NewFamilies(1, []Label{{"l", poolID}}, []Column{{"m", "h", func(int) float64 {
+		if calls++; calls > 1 {
+			panic("gone")
+		}
+		return 1
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w Writer
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, _ = w.NewBody(Text, Gzip, nil, fs)
+	}()
+	if _, err := w.NewBody(Text, Gzip, nil, fs); !errors.Is(err, errUnfinished) {
+		t.Errorf("error %v", err)
 	}
 }
 

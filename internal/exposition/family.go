@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"bytes"
+	"errors"
 	"hash/crc32"
 	"io"
 	"sync"
@@ -121,11 +122,14 @@ func (f *Family) ask(format Format, e Encoding) *packed {
 // bytesPerSample is about what a sample takes in a compressed form.
 const bytesPerSample = 8
 
+var errUnfinished = errors.New("compressed form was never finished")
+
 // pack returns a compressed form, which it makes at the first call. likely is
 // its size, as far as that can be known.
 func (f *Family) pack(format Format, e Encoding, likely int) *packed {
 	p := &f.packed[format][e]
 	p.once.Do(func() {
+		p.err = errUnfinished // stays where a function of the table panics
 		var out bytes.Buffer
 		out.Grow(likely + likely/32 + bytes.MinRead)
 		if e == Gzip {
