@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -284,3 +285,35 @@ func TestBulkThatContradictsItsDeclarationIsDroppedAndCounted(t *testing.T) {
 }
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestScrapesWhilePollsPublishAreWhole(t *testing.T) {
+	set := bulkSet(t, newBulkPoller(700))
+	poll(set)
+	h := NewHandler(set, nil, HandlerOpts{})
+	var scrapers sync.WaitGroup
+	done := make(chan struct{})
+	for i := range 6 {
+		header := map[string]string{"Accept": accepts[i%3], "Accept-Encoding": []string{"gzip", "zstd", ""}[i/2]}
+		scrapers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				body := content(t, get(h, "GET", "/metrics", header))
+				if n := bytes.Count(body, []byte("\ncephrisk_pg_last_scrub_timestamp_seconds{")); n != 700 {
+					t.Errorf("%v: %d series", header, n)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		for _, r := range set.runners {
+			r.pollOnce(context.Background())
+		}
+	}
+	close(done)
+	scrapers.Wait()
+}

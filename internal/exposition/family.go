@@ -44,7 +44,8 @@ type Family struct {
 
 // packed is one compressed form.
 type packed struct {
-	asked atomic.Bool // by a scrape
+	asked atomic.Bool  // by a scrape
+	made  atomic.Int64 // length of data once it is there
 	warm  int         // for how many polls more it is prepared unasked
 	once  sync.Once
 	data  []byte
@@ -107,7 +108,7 @@ func (f *Family) Warm(earlier *Family) {
 			}
 			if warm > 0 {
 				f.packed[format][e].warm = warm
-				f.pack(format, e, len(before.data))
+				f.pack(format, e, int(before.made.Load()))
 			}
 		}
 	}
@@ -140,6 +141,7 @@ func (f *Family) pack(format Format, e Encoding, likely int) *packed {
 		if p.data = out.Bytes(); cap(p.data)-len(p.data) > len(p.data)/8 {
 			p.data = bytes.Clone(p.data) // without the spare room
 		}
+		p.made.Store(int64(len(p.data)))
 	})
 	return p
 }
