@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,18 +62,17 @@ func values(t *testing.T, families []*dto.MetricFamily) map[string]float64 {
 type bench struct {
 	t    *testing.T
 	set  *Set
-	row  *Row
 	stop func()
 }
 
+func benchRow() *Row { return &Row{Name: "cephrisk_test_value", Help: "Test", Kind: Gauge} }
+
 func startBench(t *testing.T, p Poller, timeout time.Duration) *bench {
 	t.Helper()
-	table := &Table{}
-	row := table.Add(Row{Name: "cephrisk_test_value", Help: "Test", Kind: Gauge})
 	deps := testDeps(t, time.Time{})
 	deps.Now = time.Now
-	b := &bench{t: t, row: row}
-	spec := Spec{Name: "test", Timeout: timeout, Rows: table.Rows}
+	b := &bench{t: t}
+	spec := Spec{Name: "test", Timeout: timeout, Rows: func() []*Row { return []*Row{benchRow()} }}
 	b.set = NewSet(time.Now, Member{Spec: spec, Poller: p, Deps: deps})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -129,16 +129,15 @@ func TestBeforeTheFirstPollThereIsNoSuccessAndNoValue(t *testing.T) {
 
 func TestSnapshotIsServedForThreeIntervalsAndThenDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
 		p := &scripted{}
 		p.poll = func(_ context.Context, n int) (Snapshot, error) {
 			if n > 2 {
 				return nil, errors.New("cluster gone")
 			}
-			return emitFunc(func(e *Emitter) { e.Emit(b.row, float64(n)) }), nil
+			return emitFunc(func(e *Emitter) { e.Emit(benchRow(), float64(n)) }), nil
 		}
 		start := time.Now()
-		b = startBench(t, p, time.Second)
+		b := startBench(t, p, time.Second)
 		synctest.Wait()
 		if v := b.values()[testSeries]; v != 1 || b.self("success") != 1 {
 			t.Fatalf("after the first poll: %v", b.values())
@@ -174,15 +173,14 @@ func TestSnapshotIsServedForThreeIntervalsAndThenDropped(t *testing.T) {
 
 func TestPollUsesAtMostATenthOfTheTimeAndFailuresDoNotStretch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
 		p := &scripted{poll: func(_ context.Context, n int) (Snapshot, error) {
 			time.Sleep(30 * time.Second)
 			if n == 2 {
 				return nil, errors.New("x")
 			}
-			return emitFunc(func(e *Emitter) { e.Emit(b.row, 1) }), nil
+			return emitFunc(func(e *Emitter) { e.Emit(benchRow(), 1) }), nil
 		}}
-		b = startBench(t, p, time.Hour)
+		b := startBench(t, p, time.Hour)
 		time.Sleep(31 * time.Second)
 		if b.self("interval_seconds") != 300 {
 			t.Errorf("interval %v, want 300", b.self("interval_seconds"))
@@ -205,15 +203,14 @@ func TestPollUsesAtMostATenthOfTheTimeAndFailuresDoNotStretch(t *testing.T) {
 
 func TestHangingPollIsReportedAndNeverDoubled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
 		release := make(chan struct{})
 		p := &scripted{poll: func(_ context.Context, n int) (Snapshot, error) {
 			if n == 2 {
 				<-release // deaf to its context
 			}
-			return emitFunc(func(e *Emitter) { e.Emit(b.row, float64(n)) }), nil
+			return emitFunc(func(e *Emitter) { e.Emit(benchRow(), float64(n)) }), nil
 		}}
-		b = startBench(t, p, 10*time.Second)
+		b := startBench(t, p, 10*time.Second)
 		time.Sleep(65 * time.Second)
 		if b.self("success") != 1 {
 			t.Error("failure reported before the time limit")
@@ -224,6 +221,15 @@ func TestHangingPollIsReportedAndNeverDoubled(t *testing.T) {
 		}
 		if p.polls.Load() != 2 {
 			t.Errorf("%d polls", p.polls.Load())
+		}
+		before := runtime.NumGoroutine()
+		for range 100 { // a scrape neither waits nor leaves anything behind
+			if b.self("success") != 0 {
+				t.Fatal("success while the poll hangs")
+			}
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%d goroutines before 100 scrapes, %d after", before, after)
 		}
 		close(release)
 		synctest.Wait()
@@ -266,9 +272,8 @@ func TestPanicIsAFailedPollWhereverItHappens(t *testing.T) {
 
 func TestPartialPollPublishesAndIsNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
-		b = startBench(t, &scripted{poll: func(context.Context, int) (Snapshot, error) {
-			return emitFunc(func(e *Emitter) { e.Emit(b.row, 7) }), errors.New("one of two sources failed")
+		b := startBench(t, &scripted{poll: func(context.Context, int) (Snapshot, error) {
+			return emitFunc(func(e *Emitter) { e.Emit(benchRow(), 7) }), errors.New("one of two sources failed")
 		}}, time.Second)
 		synctest.Wait()
 		if b.values()[testSeries] != 7 || b.self("success") != 0 || b.has("cephrisk_collector_last_success_timestamp_seconds{collector=test}") {
@@ -287,15 +292,14 @@ func (p *paced) Pace() (time.Duration, time.Duration) { return p.wait, p.interva
 
 func TestPacedPollerSetsItsOwnPaceAndExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b *bench
 		p := &paced{wait: 15 * time.Second, interval: 5 * time.Minute}
 		p.poll = func(_ context.Context, n int) (Snapshot, error) {
 			if n > 1 {
 				return nil, errors.New("x")
 			}
-			return emitFunc(func(e *Emitter) { e.Emit(b.row, 1) }), nil
+			return emitFunc(func(e *Emitter) { e.Emit(benchRow(), 1) }), nil
 		}
-		b = startBench(t, p, time.Second)
+		b := startBench(t, p, time.Second)
 		time.Sleep(14*time.Minute + 59*time.Second)
 		if !b.has(testSeries) || b.self("interval_seconds") != 300 || p.polls.Load() != 60 {
 			t.Errorf("%d polls, %v", p.polls.Load(), b.values())
