@@ -62,7 +62,7 @@ func newBalancer(t testing.TB, endpoints ...string) *balancer {
 		}
 		// Host stays as the client signed it.
 		proxies = append(proxies, &httputil.ReverseProxy{
-			Director:  func(r *http.Request) { r.URL.Scheme, r.URL.Host = target.Scheme, target.Host },
+			Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host },
 			Transport: &http.Transport{DisableKeepAlives: true},
 		})
 	}

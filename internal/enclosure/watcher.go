@@ -65,8 +65,7 @@ type Watcher struct {
 	processes map[string]*watched
 	memory    Memory
 	loaded    bool
-	saved     []byte // memory as last stored
-	storeErr  string
+	saved     []byte    // memory as last stored
 	asked     time.Time // when the cluster was asked last
 	abandoned atomic.Int64
 }

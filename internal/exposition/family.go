@@ -46,7 +46,7 @@ type Family struct {
 type packed struct {
 	asked atomic.Bool  // by a scrape
 	made  atomic.Int64 // length of data once it is there
-	warm  int         // for how many polls more it is prepared unasked
+	warm  int          // for how many polls more it is prepared unasked
 	once  sync.Once
 	data  []byte
 	size  int64 // of what it unpacks to

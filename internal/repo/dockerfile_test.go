@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -115,7 +114,11 @@ func (b *imageBuild) do(i instruction) {
 		b.work, b.env, b.root = "/", nil, filepath.Join(b.dir, "stage-"+fmt.Sprint(len(b.roots)))
 		b.roots[stage] = b.root
 		if strings.HasPrefix(image, "golang:") {
-			b.copyTree(runtime.GOROOT(), filepath.Join(b.root, "usr/local/go"))
+			goroot, err := exec.Command("go", "env", "GOROOT").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.copyTree(strings.TrimSpace(string(goroot)), filepath.Join(b.root, "usr/local/go"))
 			return
 		}
 		b.debian(image)
@@ -161,10 +164,8 @@ func (b *imageBuild) debian(image string) {
 
 func (b *imageBuild) copy(args []string) {
 	b.t.Helper()
-	from := b.root
 	if stage, ok := strings.CutPrefix(args[0], "--from="); ok {
-		from = b.roots[stage]
-		b.must("sh", "-c", fmt.Sprintf("mkdir -p %[2]s && cp -a %[1]s/. %[2]s/", filepath.Join(from, args[1]), filepath.Join(b.root, args[2])))
+		b.copyTree(filepath.Join(b.roots[stage], args[1]), filepath.Join(b.root, args[2]))
 		return
 	}
 	to := filepath.Join(b.root, b.work, args[len(args)-1])
