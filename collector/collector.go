@@ -40,6 +40,9 @@ type Deps struct {
 	// Ceph asks the cluster; nil where no collector of this process was
 	// declared to need it.
 	Ceph ceph.Commander
+	// PGs is where the pg collector leaves its last full dump for others; nil
+	// where nobody shares it.
+	PGs *PGFeed
 	// Now is the clock. It is read once per poll by the wrapper; a collector
 	// uses it only for what happens between polls.
 	Now func() time.Time

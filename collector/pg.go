@@ -59,6 +59,8 @@ type pgPoller struct {
 	options *pgOptions
 	counts  *pgCounts
 
+	feeding *pgFeeding
+
 	fast   *pgFast
 	full   *pgFull
 	health *pgHealth
@@ -108,6 +110,7 @@ func newPGPoller(cfg pgConfig, d Deps) (*pgPoller, error) {
 		return nil, err
 	}
 	client := &ceph.Client{Commander: d.Ceph}
+	d.PGs.expect()
 	return &pgPoller{
 		cfg: cfg, deps: d, client: client, table: newPGTable(),
 		tracker:  scrub.NewTracker(),
@@ -137,6 +140,9 @@ func (p *pgPoller) Poll(ctx context.Context, now time.Time) (Snapshot, error) {
 	case p.fullFails || !now.Before(p.nextFull):
 		err = p.pollFull(ctx)
 		p.fullFails = err != nil
+	}
+	if err != nil {
+		p.deps.PGs.fail(err)
 	}
 	s := p.snapshot(p.deps.Now())
 	if s == nil {
@@ -210,10 +216,12 @@ func (p *pgPoller) judge(t *ceph.PGTable, osds *ceph.OSDMap, at time.Time) {
 	f.gates = len(p.options.osd) > 0
 	f.chosen, f.dropped = p.limit.Select(t)
 	p.counts.exist(f.summary)
-	for _, c := range p.tracker.Full(t, at) {
+	done := p.tracker.Full(t, at)
+	for _, c := range done {
 		p.counts.add(c)
 	}
 	p.full = f
+	p.feed(done)
 }
 
 // snapshot puts together what is young enough; nil when nothing is.

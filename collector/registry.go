@@ -6,6 +6,7 @@ package collector
 func Specs() []Spec {
 	return []Spec{
 		pgSpec(),
+		forecastSpec(),
 		osdSpec(),
 		msaSpec(),
 		rgwSpec(),

@@ -86,12 +86,14 @@ func build(cfg *config, log *slog.Logger) (*application, error) {
 	stateDir := state.Open(cfg.stateDir, log)
 	var members []collector.Member
 	var problems []error
+	pgs := collector.NewPGFeed()
 	for _, ch := range cfg.collectors {
 		deps := collector.Deps{
 			Log:      log.With("collector", ch.spec.Name),
 			State:    stateDir,
 			Paths:    cfg.paths,
 			Ceph:     commander,
+			PGs:      pgs,
 			Now:      time.Now,
 			Interval: ch.interval,
 		}

@@ -126,15 +126,9 @@ func (s *state) input(loc *time.Location) (*forecast.Input, error) {
 	for id, own := range s.own {
 		// What `config show` leaves out is a default, as s.osd has it unless
 		// that OSD itself runs with something else.
-		if in.Options[id], err = forecast.OptionsFrom(s.effective(own)); err != nil {
+		if in.Options[id], err = forecast.OptionsFrom(own, s.osd); err != nil {
 			return nil, fmt.Errorf("options of osd.%d: %w", id, err)
 		}
 	}
 	return in, nil
-}
-
-func (s *state) effective(own ceph.Config) ceph.Config {
-	c := maps.Clone(s.osd)
-	maps.Copy(c, own)
-	return c
 }

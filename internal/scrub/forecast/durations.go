@@ -121,11 +121,15 @@ func (in *Input) poolDurations(pgs []ceph.PG, l scrub.Level, out []int64) (missi
 		}
 	}
 	pool, known := f.line()
+	waits := false
+	if known && in.Release >= 19 {
+		pool, waits = in.withoutWaits(pgs, l, young, pool)
+	}
 	for i := range pgs {
 		pg := &pgs[i]
 		d, own := in.measured(pg, l)
 		switch {
-		case own && l.Stamp(pg) >= young:
+		case own && !waits && l.Stamp(pg) >= young:
 		case known:
 			d = pool.at(size(pg, l))
 		default:
@@ -137,6 +141,34 @@ func (in *Input) poolDurations(pgs []ceph.PG, l scrub.Level, out []int64) (missi
 		out[i] = max(1, int64(d*1e6))
 	}
 	return missing
+}
+
+// withoutWaits takes the wait for replicas out of what was measured. From 19 on
+// last_scrub_duration begins before they have agreed: on a loaded release 20,
+// scrubs of equal size said 5 to 57 seconds, where a release 18 with the same
+// data and pace said 3 to 11. Where the middle of the measures lies so far
+// above their tenth that work alone does not explain it, the tenth is the work.
+func (in *Input) withoutWaits(pgs []ceph.PG, l scrub.Level, young ceph.Stamp, pool line) (line, bool) {
+	const natural = 1.5
+	var ratios []float64
+	for i := range pgs {
+		if in.Measured[pgs[i].ID][l] > 0 {
+			continue // measured by somebody who knows
+		}
+		d, ok := in.measured(&pgs[i], l)
+		if expected := pool.at(size(&pgs[i], l)); ok && l.Stamp(&pgs[i]) >= young && expected > 0 {
+			ratios = append(ratios, d/expected)
+		}
+	}
+	if len(ratios) < atLeast/2 {
+		return pool, false
+	}
+	slices.Sort(ratios)
+	tenth, middle := ratios[len(ratios)/10], ratios[len(ratios)/2]
+	if middle <= natural*tenth {
+		return pool, false
+	}
+	return line{pool.fixed * tenth, pool.slope * tenth}, true
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {

@@ -22,20 +22,22 @@ type Options struct {
 	DuringRecovery           bool    // osd_scrub_during_recovery
 }
 
-// OptionsFrom reads them out of what an OSD runs with, defaults included.
+// OptionsFrom reads them out of what an OSD runs with: of each option the first
+// of the layers that has it, such as an OSD's own options before the defaults.
 // Options that a release does not have are zero.
-func OptionsFrom(c ceph.Config) (Options, error) {
+func OptionsFrom(layers ...ceph.Config) (Options, error) {
+	c := layered(layers)
 	var o Options
 	var problems []error
 	whole := func(name string, to *int) {
-		v, err := c.Int(name)
+		v, err := c.of(name).Int(name)
 		if err != nil {
 			problems = append(problems, err)
 		}
 		*to = v
 	}
 	number := func(name string, to *float64, optional bool) {
-		v, err := c.Float(name)
+		v, err := c.of(name).Float(name)
 		if err != nil && !(optional && errors.Is(err, ceph.ErrNoOption)) {
 			problems = append(problems, err)
 		}
@@ -53,12 +55,24 @@ func OptionsFrom(c ceph.Config) (Options, error) {
 	number("osd_deep_scrub_randomize_ratio", &o.DeepRandomizeRatio, true)
 	number("osd_deep_scrub_interval_cv", &o.DeepIntervalCV, true)
 	number("osd_scrub_backoff_ratio", &o.BackoffRatio, false)
-	v, err := c.Bool("osd_scrub_during_recovery")
+	v, err := c.of("osd_scrub_during_recovery").Bool("osd_scrub_during_recovery")
 	if err != nil {
 		problems = append(problems, err)
 	}
 	o.DuringRecovery = v
 	return o, errors.Join(problems...)
+}
+
+// layered are options of which the first layer that has one decides.
+type layered []ceph.Config
+
+func (c layered) of(name string) ceph.Config {
+	for _, l := range c {
+		if _, ok := l[name]; ok {
+			return l
+		}
+	}
+	return nil
 }
 
 func (r *Run) validate() error {
@@ -73,6 +87,20 @@ func (r *Run) validate() error {
 		last = h
 	}
 	return nil
+}
+
+// OpenShare returns the share of the time from one instant to another in which
+// scrubs may begin, by the hours and days of the options, in the OSDs' zone.
+func (o *Options) OpenShare(from, to time.Time, loc *time.Location) float64 {
+	all := to.Sub(from).Microseconds()
+	if all <= 0 {
+		return 0
+	}
+	open := int64(0)
+	for _, s := range o.window().open(from, loc, all) {
+		open += s.to - s.from
+	}
+	return float64(open) / float64(all)
 }
 
 // window is when scrubs may begin.
