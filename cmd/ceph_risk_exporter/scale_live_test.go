@@ -99,15 +99,10 @@ func TestALiveClusterWithThousandsOfPGs(t *testing.T) {
 				t.Logf("exporter:\n%s", log.String())
 			}
 		}()
-		awaitHTTP(ctx, t, "http://"+address+"/-/ready", 0)
 		url := "http://" + address + "/metrics"
-		body, _, err := fetch(ctx, url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(body, []byte("\ncephrisk_pg_last_deep_scrub_age_seconds{")); n < manyPGs {
-			t.Fatalf("%d PGs with an age, want %d", n, manyPGs)
-		}
+		awaitHTTP(ctx, t, url, 0)
+		// The mgr has just been restarted, so the first polls may fail.
+		awaitSeries(ctx, t, url, "cephrisk_pg_last_deep_scrub_age_seconds", manyPGs)
 		mgr := processes(t, c.Dir(), "ceph-mgr")[0]
 		own := processes(t, c.Dir(), "ceph_risk_exporter")
 		if len(own) != 1 {
@@ -223,6 +218,23 @@ func awaitHTTP(ctx context.Context, t *testing.T, url string, steady time.Durati
 		case <-ctx.Done():
 			t.Fatal(err)
 		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// awaitSeries waits until the family has that many series.
+func awaitSeries(ctx context.Context, t *testing.T, url, family string, want int) {
+	t.Helper()
+	for {
+		body, _, err := fetch(ctx, url)
+		n := bytes.Count(body, []byte("\n"+family+"{"))
+		if err == nil && n >= want {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %d series, want %d (%v)", family, n, want, err)
+		case <-time.After(time.Second):
 		}
 	}
 }
