@@ -138,7 +138,7 @@ func (f *Family) pack(format Format, e Encoding, likely int) *packed {
 		} else {
 			p.err = f.zstd(&out, format)
 		}
-		if p.data = out.Bytes(); cap(p.data)-len(p.data) > len(p.data)/8 {
+		if p.data = out.Bytes(); cap(p.data)-len(p.data) > len(p.data)/16 {
 			p.data = bytes.Clone(p.data) // without the spare room
 		}
 		p.made.Store(int64(len(p.data)))
