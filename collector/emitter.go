@@ -25,9 +25,12 @@ type Emitter struct {
 	declared map[string]bool    // names of the collector's rows
 	inBulk   map[string]bool    // names of rows that were given in bulk
 	bulk     []*expo.Family
+	pairs    map[labelPair]*dto.LabelPair // shared by the samples that have them
 	problems []error
 	dropped  int
 }
+
+type labelPair struct{ name, value string }
 
 type family struct {
 	row     *Row
@@ -35,7 +38,7 @@ type family struct {
 }
 
 func newEmitter(rows []*Row) *Emitter {
-	e := &Emitter{families: make(map[string]*family, len(rows)), declared: make(map[string]bool, len(rows)), inBulk: map[string]bool{}}
+	e := &Emitter{families: make(map[string]*family, len(rows)), declared: make(map[string]bool, len(rows)), inBulk: map[string]bool{}, pairs: map[labelPair]*dto.LabelPair{}}
 	for _, r := range rows {
 		e.declared[r.Name] = true
 	}
@@ -111,7 +114,7 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 	}
 	m.Label = make([]*dto.LabelPair, len(labels))
 	for i, v := range labels {
-		m.Label[i] = &dto.LabelPair{Name: &row.Labels[i], Value: proto.String(cleanLabel(v))}
+		m.Label[i] = e.pair(&row.Labels[i], v)
 	}
 	// The text format and the registry's checks want labels in name order.
 	slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
@@ -130,6 +133,18 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 		return
 	}
 	f.metrics[key.String()] = m
+}
+
+// pair returns the label. Samples share it: with many OSDs, labels are most of
+// what their series take.
+func (e *Emitter) pair(name *string, value string) *dto.LabelPair {
+	key := labelPair{*name, value}
+	p := e.pairs[key]
+	if p == nil {
+		p = &dto.LabelPair{Name: name, Value: proto.String(cleanLabel(value))}
+		e.pairs[key] = p
+	}
+	return p
 }
 
 // problem records a sample that was dropped. The first few are kept for the log.

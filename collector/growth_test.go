@@ -91,6 +91,7 @@ func growthChild(pgs int) error {
 		g.Steady = append(g.Steady, float64(liveHeap()-base)/float64(pgs))
 		now = now.Add(poller.interval) // the next poll is a full one
 	}
+	runtime.KeepAlive(h) // and with it all that was measured
 	if g.PeakMiB, err = peakRSS(); err != nil {
 		return err
 	}
