@@ -78,6 +78,11 @@ update: ## rewrite goldens and generated documents
 	go test ./collector ./cmd/... -update
 	go test ./internal/ceph -run Captured -update
 
+.PHONY: mixin
+mixin: ## render mixin/ into alerts/ and dashboards/
+	rm -rf alerts dashboards && mkdir alerts dashboards
+	$(GOTOOL) jsonnet -S -m . mixin/render.jsonnet
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf build

@@ -1,0 +1,26 @@
+// Recorded series. Each takes the maximum over the exporters of a cluster first, so
+// that a pair of them counts once and joins find one series.
+{
+  new(config):: {
+    local labels(list) = std.join(', ', [config.clusterLabel] + list),
+
+    // One gauge as it is.
+    gauge(name, by=[]):: {
+      record: 'cephrisk:' + name,
+      expr: 'max by (%s) (cephrisk_%s{%s})' % [labels(by), name, config.selector],
+    },
+
+    // An info series: exactly one per set of `key` labels, even in the minute in
+    // which two exporters disagree about the rest.
+    info(name, key, rest):: {
+      record: 'cephrisk:' + name,
+      expr: 'topk by (%s) (1, max by (%s) (cephrisk_%s{%s}))' % [labels(key), labels(key + rest), name, config.selector],
+    },
+
+    // Rate of a counter: taken per exporter, then the maximum.
+    rate(name, window, by=[], suffix='_total'):: {
+      record: 'cephrisk:%s:rate%s' % [name, window],
+      expr: 'max by (%s) (rate(cephrisk_%s%s{%s}[%s]))' % [labels(by), name, suffix, config.selector, window],
+    },
+  },
+}
