@@ -100,7 +100,7 @@ func TestScrapesAllocateNoMoreForManyPGs(t *testing.T) {
 // What stays between two polls: the decoded table, the compressed forms of
 // three families in the format that Prometheus asks for, nothing of the answer.
 func TestAPGTakesAtMost300BytesBetweenPolls(t *testing.T) {
-	const pgs = 25_000
+	const pgs = 12_000
 	p := newTablePoller(t, pgs)
 	set := p.set()
 	h := NewHandler(set, nil, HandlerOpts{})

@@ -156,7 +156,7 @@ var accepts = []string{
 var acceptEncodings = []string{"", "gzip", "gzip, deflate, br, zstd", "zstd;q=1.0, gzip;q=0.8", "identity", "identity;q=0", "*", "*;q=0", "br", "gzip;q=0, zstd", "gzip ; q=0.5 , identity;q=0.4"}
 
 func TestScrapesEqualWhatPromhttpServesOfTheSameFamilies(t *testing.T) {
-	p := newBulkPoller(500)
+	p := newBulkPoller(120)
 	set := bulkSet(t, p)
 	poll(set)
 	ours := NewHandler(set, nil, HandlerOpts{})
