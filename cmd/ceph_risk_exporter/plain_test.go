@@ -22,11 +22,13 @@ type plainPG struct {
 	Scrub           string  `json:"last_scrub_stamp"`
 	Deep            string  `json:"last_deep_scrub_stamp"`
 	Acting          []int   `json:"acting"`
+	Up              []int   `json:"up"`
 	Primary         int     `json:"acting_primary"`
 	ObjectsScrubbed int     `json:"objects_scrubbed"`
 	Schedule        *string `json:"scrub_schedule"`
 	Stats           struct {
-		Bytes float64 `json:"num_bytes"`
+		Bytes      float64 `json:"num_bytes"`
+		DeepErrors int     `json:"num_deep_scrub_errors"`
 	} `json:"stat_sum"`
 }
 
@@ -58,6 +60,7 @@ type plainMap struct {
 	Flags []string `json:"flags_set"`
 	Pools []struct {
 		ID      int                `json:"pool"`
+		Flags   string             `json:"flags_names"`
 		Options map[string]float64 `json:"options"`
 	} `json:"pools"`
 	OSDs []struct {
@@ -262,20 +265,19 @@ func viewAt(t *testing.T, recording []ceph.RecordedAnswer, at time.Time) *plainV
 	if dump < 0 {
 		t.Fatalf("no dump before %s among %d answers", at, len(recording))
 	}
+	// Of each question the last answer counts, and only that is decoded.
+	last := map[string]*ceph.RecordedAnswer{}
 	for i := range recording[:dump+1] {
-		r := &recording[i]
-		if r.Error != "" {
-			continue
+		if r := &recording[i]; r.Error == "" {
+			last[string(r.Command)] = r
 		}
+	}
+	v.pgs = plainPGs(t, recording[dump].Answer)
+	for command, r := range last {
 		var c struct{ Prefix, Who string }
-		decodePlain(t, r.Command, &c)
+		decodePlain(t, []byte(command), &c)
 		switch c.Prefix {
-		case "pg dump":
-			if i == dump {
-				v.pgs = plainPGs(t, r.Answer)
-			}
 		case "osd dump":
-			v.osds = plainMap{}
 			decodePlain(t, r.Answer, &v.osds)
 		case "config show-with-defaults", "config show":
 			options := plainOptions(t, r.Answer)
