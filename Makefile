@@ -65,6 +65,10 @@ test-long: roots ## hours: long live runs, soak, the README in a bare root
 	CEPHRISK_LONG=1 go test -race -timeout 12h -p 1 $(TEST_FLAGS) ./...
 	$(MAKE) fuzz FUZZ_TIME=10m
 
+.PHONY: backtest
+backtest: roots ## an hour: forecasts against what three real clusters then did (docs/forecast.md)
+	CEPHRISK_LONG=1 go test -timeout 3h -run '^TestBacktest$$' -v ./cmd/scrubplan
+
 .PHONY: bench
 bench: deps ## figures, as recorded in docs/performance.md
 	go test -run '^$$' -bench . -benchmem -timeout 2h ./...

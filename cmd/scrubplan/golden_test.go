@@ -189,3 +189,20 @@ func TestMadeUpClusterCanBePlannedFor(t *testing.T) {
 		t.Errorf("exit code %d, stderr %s, stdout:\n%s", code, stderr, stdout)
 	}
 }
+
+// A cluster of which the mgr knows nothing is not one where nobody is late.
+func TestClusterWithoutReportsIsNotInTime(t *testing.T) {
+	saved := saveCluster(t, 60, 3, simulate.Reef, nil)
+	path := strings.TrimPrefix(saved[0], "--pg-dump=")
+	dump, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(dump, []byte(`"active+clean"`), []byte(`"unknown"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := scrubplan(t, saved...)
+	if want := "scrubplan: the mgr has no report of any PG (of 60), so nothing can be said of them\n"; code != exitFailed || stdout != "" || stderr != want {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}

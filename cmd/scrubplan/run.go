@@ -144,6 +144,9 @@ func plan(ctx context.Context, c *config, stdout io.Writer, p *progress) (late b
 	if r.before, err = c.forecast(in, p, "simulating"); err != nil {
 		return false, err
 	}
+	if r.before.PGs == 0 {
+		return false, fmt.Errorf("the mgr has no report of any PG (of %d), so nothing can be said of them", r.before.Unknown)
+	}
 	decides := r.before
 	if len(changes) > 0 {
 		if r.after, err = c.forecast(apply(in, changes), p, "simulating the change"); err != nil {

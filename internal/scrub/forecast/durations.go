@@ -15,6 +15,10 @@ const (
 	defaultBytesPerSecond = 40e6  // data of one PG, deep only
 )
 
+// beforeState is how long slots are taken before and after a PG's state says
+// "scrubbing", from which durations are seen on 16: for messages and queues.
+const beforeState = 0.8 // seconds
+
 // line is seconds = fixed + slope * size.
 type line struct{ fixed, slope float64 }
 
@@ -34,6 +38,9 @@ func size(pg *ceph.PG, l scrub.Level) float64 {
 // both stamps to the same instant.
 func (in *Input) measured(pg *ceph.PG, l scrub.Level) (float64, bool) {
 	if d := in.Measured[pg.ID][l]; d > 0 {
+		if in.Release < 17 {
+			d += beforeState
+		}
 		return d, true
 	}
 	if pg.LastScrubSeconds < 0 || !pg.LastScrub.Dated() {
@@ -147,7 +154,7 @@ func (in *Input) poolDurations(pgs []ceph.PG, l scrub.Level, out []int64) (missi
 // last_scrub_duration begins before they have agreed: on a loaded release 20,
 // scrubs of equal size said 5 to 57 seconds, where a release 18 with the same
 // data and pace said 3 to 11. Where the middle of the measures lies so far
-// above their tenth that work alone does not explain it, the tenth is the work.
+// above their twentieth that work alone does not explain it, that is the work.
 func (in *Input) withoutWaits(pgs []ceph.PG, l scrub.Level, young ceph.Stamp, pool line) (line, bool) {
 	const natural = 1.5
 	var ratios []float64
@@ -164,11 +171,11 @@ func (in *Input) withoutWaits(pgs []ceph.PG, l scrub.Level, young ceph.Stamp, po
 		return pool, false
 	}
 	slices.Sort(ratios)
-	tenth, middle := ratios[len(ratios)/10], ratios[len(ratios)/2]
-	if middle <= natural*tenth {
+	least, middle := ratios[len(ratios)/20], ratios[len(ratios)/2]
+	if middle <= natural*least {
 		return pool, false
 	}
-	return line{pool.fixed * tenth, pool.slope * tenth}, true
+	return line{pool.fixed * least, pool.slope * least}, true
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub/forecast"
+)
+
+// replay is a recorded cluster, read back.
+type replay struct {
+	release int
+	dumps   []dated[*ceph.PGTable]
+	health  []dated[[2]int]
+	maps    []dated[*ceph.OSDMap]
+	configs map[string][]dated[ceph.Config]
+	loc     *time.Location
+}
+
+type dated[T any] struct {
+	at    time.Time
+	value T
+}
+
+// latest returns the last value not after t.
+func latest[T any](all []dated[T], t time.Time) (out T, ok bool) {
+	for _, d := range all {
+		if d.at.After(t) {
+			break
+		}
+		out, ok = d.value, true
+	}
+	return out, ok
+}
+
+func readReplay(t *testing.T, path string) *replay {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := ceph.ReadRecording(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead, err := strconv.Atoi(z.Comment)
+	if err != nil {
+		t.Fatalf("%s: its comment does not tell the OSDs' zone: %v", path, err)
+	}
+	r := &replay{loc: time.FixedZone("OSDs", 60*ahead), configs: map[string][]dated[ceph.Config]{}}
+	for i := range recording {
+		if a := &recording[i]; a.Error == "" {
+			if err := r.add(a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return r
+}
+
+func (r *replay) add(a *ceph.RecordedAnswer) error {
+	switch a.Prefix() {
+	case "versions":
+		v, err := ceph.DecodeVersions(a.Answer)
+		for version := range v["osd"] {
+			r.release = version.Major
+		}
+		return err
+	case "pg dump":
+		table, err := ceph.DecodePGs(a.Answer)
+		r.dumps = append(r.dumps, dated[*ceph.PGTable]{a.At, table})
+		return err
+	case "osd dump":
+		m, err := ceph.DecodeOSDMap(a.Answer)
+		r.maps = append(r.maps, dated[*ceph.OSDMap]{a.At, m})
+		return err
+	case "config show-with-defaults":
+		c, err := ceph.DecodeConfigShow(a.Answer)
+		_, rest, _ := strings.Cut(string(a.Command), `"who":"`)
+		who, _, _ := strings.Cut(rest, `"`)
+		r.configs[who] = append(r.configs[who], dated[ceph.Config]{a.At, c})
+		return err
+	case "health":
+		h, err := ceph.DecodeHealth(a.Answer)
+		if err != nil {
+			return err
+		}
+		var n [2]int
+		for l, name := range [2]string{"PG_NOT_SCRUBBED", "PG_NOT_DEEP_SCRUBBED"} {
+			if c := h.Checks[name]; c.Count != nil {
+				n[l] = int(*c.Count)
+			}
+		}
+		r.health = append(r.health, dated[[2]int]{a.At, n})
+	}
+	return nil
+}
+
+// input is what a forecast at t would have known.
+func (r *replay) input(t time.Time) (*forecast.Input, error) {
+	table, _ := latest(r.dumps, t)
+	m, _ := latest(r.maps, t)
+	in := &forecast.Input{Table: table, Map: m, Release: r.release, Location: r.loc, Options: map[int32]forecast.Options{}, Measured: forecast.Measured{}}
+	tracker := scrub.NewTracker()
+	for _, d := range r.dumps {
+		if d.at.After(t) {
+			break
+		}
+		in.Now = d.at
+		for _, c := range tracker.Full(d.value, d.at) {
+			if pg := d.value.Find(c.PG); c.Seconds > 0 && pg.LastScrubSeconds < 0 {
+				v := in.Measured[c.PG]
+				v[c.Level] = c.Seconds
+				in.Measured[c.PG] = v
+			}
+		}
+	}
+	for who, all := range r.configs {
+		c, ok := latest(all, t)
+		if !ok {
+			return nil, fmt.Errorf("%s: no options before %s", who, t)
+		}
+		var id int32
+		var err error
+		if _, scanErr := fmt.Sscanf(who, "osd.%d", &id); scanErr == nil {
+			in.Options[id], err = forecast.OptionsFrom(c)
+		} else {
+			in.Mgr, err = scrub.IntervalsFrom(c)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// comparison is one forecast beside what came.
+type comparison struct {
+	start   time.Time
+	horizon time.Duration
+	level   scrub.Level
+	now     int
+	got     forecast.Spread
+	came    int
+}
+
+// ok: within a tenth or three PGs of Ceph's own count.
+func (c *comparison) ok() bool {
+	return math.Abs(c.got.Mean-float64(c.came)) <= max(3, 0.1*float64(c.came))
+}
+
+// settled returns when the settings of the recording proper were in force.
+func (r *replay) settled(t *testing.T) time.Time {
+	t.Helper()
+	for _, c := range r.configs["osd.0"] {
+		if c.value["osd_scrub_begin_hour"] != c.value["osd_scrub_end_hour"] {
+			return c.at
+		}
+	}
+	t.Fatal("the recording has no hour window")
+	return time.Time{}
+}
+
+// compare forecasts at every step, and compares with what Ceph counted.
+func (r *replay) compare(t *testing.T, every time.Duration, horizons []time.Duration) []comparison {
+	t.Helper()
+	var out []comparison
+	end := r.health[len(r.health)-1].at
+	// The mgr's and the OSDs' options are asked for once a minute.
+	for start := r.settled(t).Add(time.Minute); !start.Add(horizons[0]).After(end); start = start.Add(every) {
+		in, err := r.input(start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := forecast.Simulate(in, forecast.Run{Horizons: horizons, Seeds: 30, RecoveryEnds: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, _ := latest(r.health, start)
+		for h, horizon := range horizons {
+			if start.Add(horizon).After(end) {
+				continue
+			}
+			came, _ := latest(r.health, in.Now.Add(horizon))
+			for _, l := range scrub.Levels {
+				out = append(out, comparison{start, horizon, l, now[l], f.Total[l].Late[h], came[l]})
+			}
+		}
+	}
+	return out
+}
