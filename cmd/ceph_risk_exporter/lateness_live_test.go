@@ -44,6 +44,7 @@ func scrubCluster(t *testing.T, ctx context.Context, r cephtest.Release) *cephte
 	for option, value := range map[string]string{
 		"mon_health_max_detail": "10000", "osd_deep_scrub_interval": "20", "osd_scrub_max_interval": "20", "osd_scrub_min_interval": "10",
 		"mon_warn_pg_not_deep_scrubbed_ratio": "0.5", "mon_warn_pg_not_scrubbed_ratio": "0.5", "osd_scrub_load_threshold": "1000",
+		"osd_scrub_backoff_ratio": "0", // else two of three ticks start nothing
 	} {
 		if err := c.SetConfig(ctx, "global", option, value); err != nil {
 			t.Fatal(err)
@@ -321,8 +322,10 @@ func clusterLogScrubs(t *testing.T, c *cephtest.Cluster) exporter.Series {
 func completions(t *testing.T, ctx context.Context, c *cephtest.Cluster, e *exporter.Exporter) {
 	must(t, c, ctx, "osd set noscrub")
 	must(t, c, ctx, "osd set nodeep-scrub")
-	if err := c.SetConfig(ctx, "osd", "osd_scrub_sleep", "0.01"); err != nil {
-		t.Fatal(err)
+	for option, value := range map[string]string{"osd_scrub_sleep": "0.01", "osd_max_scrubs": "5"} {
+		if err := c.SetConfig(ctx, "osd", option, value); err != nil {
+			t.Fatal(err)
+		}
 	}
 	settled := func() (before exporter.Series) {
 		e.Await("running scrubs to end", 2*time.Minute, func() error {
