@@ -56,6 +56,7 @@
     // whoever looks.
     alerts:
       (import 'config/exporter.libsonnet')
-      + (import 'config/scrub.libsonnet'),
+      + (import 'config/scrub.libsonnet')
+      + (import 'config/hardware.libsonnet'),
   },
 }

@@ -141,6 +141,9 @@ func literals(t *testing.T, r rule) []string {
 func shifted(v any) any {
 	switch v := v.(type) {
 	case float64:
+		if v > 1e6 {
+			return v + 1e6 // bytes, which are written as whole numbers
+		}
 		return v + 0.125
 	case string:
 		if m := regexp.MustCompile(`^(\d+)([smhdw])$`).FindStringSubmatch(v); m != nil {

@@ -5,6 +5,7 @@
   local config = self._config,
   local families = {
     exporter: { rules: import 'rules/exporter.libsonnet', alerts: import 'alerts/exporter.libsonnet' },
+    hardware: { rules: import 'rules/hardware.libsonnet', alerts: import 'alerts/hardware.libsonnet' },
     scrub: { rules: import 'rules/scrub.libsonnet', alerts: import 'alerts/scrub.libsonnet' },
   },
   local groups(kind) = {
@@ -20,5 +21,5 @@
 
   prometheusRules+:: groups('rules'),
   prometheusAlerts+:: alerts,
-  grafanaDashboards+:: {},
+  grafanaDashboards+:: (import 'dashboards/dashboards.libsonnet')(config),
 }

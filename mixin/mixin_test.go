@@ -100,7 +100,7 @@ func TestRenderedFilesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := under(t, "alerts")
+	got := under(t, "alerts", "dashboards")
 	if names := slices.Sorted(maps.Keys(want)); !slices.Equal(got, names) {
 		t.Errorf("files are\n%q, want\n%q; run make mixin", got, names)
 	}

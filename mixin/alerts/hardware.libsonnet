@@ -1,0 +1,112 @@
+local alert = import '../lib/alert.libsonnet';
+
+function(config)
+  local new(name, expr, summary, description) = alert.new(config, name, expr, summary, description, 'overview');
+  local at = alert.inCluster(config);
+  local noout(c) = 'unless on (%(cluster)s) cephrisk:cluster_flag{flag="noout"} == 1' % c;
+  [
+    new(
+      'CephRiskOSDMetaHigh',
+      function(c) 'cephrisk:osd_bluestore_meta_bytes > %(bytes)d and cephrisk:osd_bluestore_meta_bytes > %(ratio)g * cephrisk:osd_size_bytes' % c,
+      'META of {{ $labels.ceph_daemon }}' + at + ' is {{ $value | humanize1024 }}B',
+      'The database of {{ $labels.ceph_daemon }} holds {{ $value | humanize1024 }}B without OMAP, more than a share of <ratio> of the OSD. The larger it is, the longer the OSD takes to boot.'
+    ),
+    new(
+      'CephRiskBlueFSLogNotCompacted',
+      function(c) 'cephrisk:osd_bluefs_log_bytes > %(bytes)d' % c,
+      'The BlueFS log of {{ $labels.ceph_daemon }}' + at + ' has grown to {{ $value | humanize1024 }}B',
+      'The BlueFS log of {{ $labels.ceph_daemon }} is {{ $value | humanize1024 }}B and is not compacted. The OSD replays it when it starts, and may not start at all: compact it before any restart.'
+    ),
+    new(
+      'CephRiskBlueFSSpillover',
+      function(c) 'cephrisk:osd_bluefs_slow_used_bytes > %(bytes)d' % c,
+      'The database of {{ $labels.ceph_daemon }}' + at + ' has spilled over to its slow device',
+      '{{ $value | humanize1024 }}B of the database of {{ $labels.ceph_daemon }} are on the main device, because its DB device was full.'
+    ),
+    new(
+      'CephRiskOSDSlowBoot',
+      function(c) 'cephrisk:osd_boot_duration_seconds > %(seconds)g' % c,
+      '{{ $labels.ceph_daemon }}' + at + ' took {{ $value | humanizeDuration }} to boot',
+      'The last boot of {{ $labels.ceph_daemon }} took {{ $value | humanizeDuration }} after a shutdown that was {{ $labels.shutdown }}; the next will take as long. Set noout before restarts.'
+    ),
+    new(
+      'CephRiskScrubSlowsClients',
+      function(c) |||
+        cephrisk:host_op_latency_seconds:p99_30m{activity="scrub"} > %(seconds)g
+        and cephrisk:host_op_latency_seconds:p99_30m{activity="scrub"} > ignoring (activity) group_left () (%(ratio)g * cephrisk:host_op_latency_seconds:p99_30m{activity="none"})
+        and cephrisk:host_ops:increase30m >= %(ops)g
+        and ignoring (activity) cephrisk:host_ops:increase30m{activity="none"} >= %(ops)g
+      ||| % c,
+      'Scrubs slow down {{ $labels.op }} on {{ $labels.device_class }} OSDs of {{ $labels.hostname }}' + at,
+      'One {{ $labels.op }} in a hundred takes longer than {{ $value | humanizeDuration }} on {{ $labels.device_class }} OSDs of {{ $labels.hostname }} while they scrub, at least <ratio> times as long as on those that do not.'
+    ),
+    new(
+      'CephRiskUploadsFail',
+      function(c) |||
+        cephrisk:rgw_upload_server_failures:increase15m >= %(failures)g
+        and cephrisk:rgw_upload_server_failures:increase15m / (cephrisk:rgw_upload_server_failures:increase15m + cephrisk:rgw_uploads_completed:increase15m) > %(ratio)g
+      ||| % c,
+      'Uploads fail on {{ $labels.ceph_daemon }}' + at,
+      'About {{ $value | humanize }} uploads have failed with 5xx on {{ $labels.ceph_daemon }} in 15 minutes, more than a share of <ratio> of all.'
+    ),
+    new(
+      'CephRiskUploadsAbandoned',
+      function(c) 'cephrisk:rgw_multipart_abandoned > %(uploads)g' % c,
+      '{{ $value }} multipart uploads are abandoned' + at,
+      '{{ $value }} multipart uploads have been open for longer than --rgw.abandoned-after. Their parts take space until somebody aborts them.'
+    ),
+    new(
+      'CephRiskOpsLogLosesRecords',
+      function(c) 'cephrisk:rgw_ops_log_losses:increase1h > %(losses)g' % c,
+      'The ops log read by {{ $labels.instance }} loses records' + at,
+      'About {{ $value | humanize }} times in an hour a part of the ops log on {{ $labels.instance }} was torn, cut off or gone: uploads in it are not counted.'
+    ),
+    new(
+      'CephRiskDownOSDsShareCause',
+      function(c) ('floor(cephrisk:down_osds_sharing:ranked) >= %(osds)g ' % c) + noout(c),
+      '{{ $value }} down OSDs of {{ $labels.hostname }}' + at + ' share one {{ $labels.cause }}',
+      'All {{ $value }} OSDs behind the {{ $labels.cause }} {{ $labels.part }} of {{ $labels.hostname }} are down, and that is the narrowest thing they have in common: look there first.'
+    ),
+    new(
+      'CephRiskEnclosureGone',
+      function(c) 'cephrisk:enclosure_present == 0 ' + noout(c),
+      'Shelf {{ $labels.enclosure_id }} of {{ $labels.instance }} has gone' + at,
+      'The kernel of {{ $labels.instance }} no longer lists shelf {{ $labels.enclosure_id }} or any disk of it, while the host itself answers: power, cable or HBA.'
+    ),
+    new(
+      'CephRiskEnclosureElementFailed',
+      function(c) 'min_over_time(cephrisk:enclosure_element_failed{type!~"%(ignore)s"}[%(window)s]) == 1' % c,
+      '{{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} has failed' + at,
+      'The shelf {{ $labels.enclosure_id }} has called its {{ $labels.type }} {{ $labels.element }} critical or unrecoverable for <window>.' + alert.list(config, 'cephrisk:enclosure_element_info', ['enclosure_id', 'type', 'element'], '{{ .Labels.name }}', lead=' Its name on the shelf: ')
+    ),
+    new(
+      'CephRiskEnclosureIOMSilent',
+      function(c) 'cephrisk:enclosure_service_processor_up == 0' % c,
+      'IOM {{ $labels.iom }} of shelf {{ $labels.enclosure_id }} is silent' + at,
+      'The IOM {{ $labels.iom }} of shelf {{ $labels.enclosure_id }} does not answer. Disks may be reached through the other one, without a spare.'
+    ),
+    new(
+      'CephRiskOSDPathLost',
+      function(c) 'cephrisk:osd_device_paths_lost > 0 and on (%(cluster)s, ceph_daemon) cephrisk:osd_up == 1' % c,
+      '{{ $labels.ceph_daemon }}' + at + ' has lost {{ $value }} paths to its {{ $labels.role }} device',
+      '{{ $labels.ceph_daemon }} is up with {{ $value }} paths fewer to its {{ $labels.role }} device than it had: the next fault takes it down.'
+    ),
+    new(
+      'CephRiskMSAFault',
+      function(c) 'cephrisk:msa_unhealthy == 1' % c,
+      '{{ $labels.object }} {{ $labels.id }} of array {{ $labels.array }} is ill' + at,
+      'The array {{ $labels.array }} calls its {{ $labels.object }} {{ $labels.id }} degraded or at fault.'
+    ),
+    new(
+      'CephRiskMSADown',
+      function(c) 'cephrisk:msa_up == 0' % c,
+      'Array {{ $labels.array }} does not answer' + at,
+      'No controller of the array {{ $labels.array }} answers, or it refuses the login: its health is unknown.'
+    ),
+    new(
+      'CephRiskMSAScrubFinding',
+      function(c) 'cephrisk:msa_scrub_last_finding == 1' % c,
+      'A scrub of {{ $labels.disk_group }} of array {{ $labels.array }} found something' + at,
+      'The last scrub of {{ $labels.disk_group }} of array {{ $labels.array }} found errors or did not come to its end.'
+    ),
+  ]

@@ -1,0 +1,79 @@
+// OSDs, latency, uploads, shelves and arrays.
+local record = import '../lib/record.libsonnet';
+
+function(config)
+  local r = record.new(config);
+  local vars = { cluster: config.clusterLabel, selector: config.selector };
+
+  // Groups of OSDs that share a part and are all down, with their size. The fraction
+  // ranks groups of one size: the narrowest part comes first.
+  local allDown(label, what, rank) = |||
+    label_replace(label_replace(
+      count by (%(cluster)s, hostname, %(label)s) (cephrisk:osd_hardware_info{%(label)s!=""} and on (%(cluster)s, ceph_daemon) cephrisk:osd_up == 0)
+      == count by (%(cluster)s, hostname, %(label)s) (cephrisk:osd_hardware_info{%(label)s!=""}),
+      "cause", "%(what)s", "", ""), "part", "$1", "%(label)s", "(.*)") + %(rank)g
+  ||| % { cluster: config.clusterLabel, label: label, what: what, rank: rank };
+  [
+    r.gauge('osd_up', ['ceph_daemon']),
+    r.info('osd_info', ['ceph_daemon'], ['hostname', 'device_class']),
+    r.gauge('osd_size_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluestore_meta_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluestore_omap_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluefs_log_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluefs_slow_used_bytes', ['ceph_daemon']),
+    r.gauge('osd_boot_duration_seconds', ['ceph_daemon', 'shutdown']),
+    {
+      record: 'cephrisk:host_op_latency_seconds:p99_30m',
+      expr: 'histogram_quantile(0.99, sum by (%(cluster)s, hostname, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[30m]))))' % vars,
+    },
+    {
+      record: 'cephrisk:host_ops:increase30m',
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (increase(cephrisk_host_op_latency_seconds_count{%(selector)s}[30m]))' % vars,
+    },
+    {
+      record: 'cephrisk:rgw_uploads_completed:increase15m',
+      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_uploads_completed_total{%(selector)s}[15m])))' % vars,
+    },
+    {
+      record: 'cephrisk:rgw_upload_server_failures:increase15m',
+      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_upload_failures_total{%(selector)s, status_class="5xx"}[15m])))' % vars,
+    },
+    r.gauge('rgw_multipart_open'),
+    r.gauge('rgw_multipart_abandoned'),
+    {
+      record: 'cephrisk:rgw_ops_log_losses:increase1h',
+      expr: |||
+        sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_junk_runs_total{%(selector)s}[1h]))
+        + on (%(cluster)s, instance) sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_gaps_total{%(selector)s}[1h]))
+      ||| % vars,
+    },
+    r.info('osd_hardware_info', ['ceph_daemon'], ['hostname', 'hba', 'enclosure_id', 'db_disk']),
+    {
+      record: 'cephrisk:down_osds_sharing:ranked',
+      expr: 'topk by (%(cluster)s, hostname) (1,\n' % vars + std.join('or\n', [
+        allDown('db_disk', 'DB device', 0.4),
+        allDown('hba', 'HBA', 0.3),
+        allDown('enclosure_id', 'shelf', 0.2),
+        allDown('hostname', 'host', 0.1),
+      ]) + ')',
+    },
+    r.gauge('enclosure_present', ['instance', 'enclosure_id']),
+    {
+      // Critical (2) or unrecoverable (4).
+      record: 'cephrisk:enclosure_element_failed',
+      expr: 'max by (%(cluster)s, enclosure_id, type, element) ((cephrisk_enclosure_element_status_code{%(selector)s} == bool 2) + (cephrisk_enclosure_element_status_code{%(selector)s} == bool 4))' % vars,
+    },
+    r.info('enclosure_element_info', ['enclosure_id', 'type', 'element'], ['name']),
+    r.gauge('enclosure_service_processor_up', ['enclosure_id', 'iom']),
+    {
+      record: 'cephrisk:osd_device_paths_lost',
+      expr: 'max by (%(cluster)s, ceph_daemon, role) (cephrisk_osd_device_paths_expected{%(selector)s} - ignoring (state) cephrisk_osd_device_paths{%(selector)s, state="running"})' % vars,
+    },
+    {
+      // Degraded (1) or fault (2); 4 is a port without a cable.
+      record: 'cephrisk:msa_unhealthy',
+      expr: 'max by (%(cluster)s, array, object, id) ((cephrisk_msa_health_code{%(selector)s} == bool 1) + (cephrisk_msa_health_code{%(selector)s} == bool 2))' % vars,
+    },
+    r.gauge('msa_up', ['array']),
+    r.gauge('msa_scrub_last_finding', ['array', 'disk_group']),
+  ]
