@@ -10,6 +10,7 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub/forecast"
 )
 
 // PGFeed hands the pg collector's last full dump to the collectors that compute
@@ -38,7 +39,7 @@ type PGView struct {
 	// what others have that differs; nil where they are not known.
 	Defaults   ceph.Config
 	OSDOptions map[int32]ceph.Config
-	// Seconds holds how long scrubs were seen to take, where the table does
+	// Seconds holds how long slots were seen to be taken by scrubs, where the table does
 	// not tell (16).
 	Seconds map[ceph.PGID][2]float64
 	// Done counts the deep scrubs that completed since the process started.
@@ -154,7 +155,7 @@ func (f *pgFeeding) add(done []scrub.Completion, t *ceph.PGTable) {
 		}
 		if pg := t.Find(c.PG); c.Seconds > 0 && pg != nil && pg.LastScrubSeconds < 0 {
 			v := f.seconds[c.PG]
-			v[c.Level] = c.Seconds
+			v[c.Level] = c.Seconds + forecast.BeyondState
 			f.seconds[c.PG] = v
 		}
 	}

@@ -15,9 +15,10 @@ const (
 	defaultBytesPerSecond = 40e6  // data of one PG, deep only
 )
 
-// beforeState is how long slots are taken before and after a PG's state says
-// "scrubbing", from which durations are seen on 16: for messages and queues.
-const beforeState = 0.8 // seconds
+// BeyondState is how long, in seconds, slots are taken before and after a PG's
+// state says "scrubbing": for messages and queues. Whoever measures by the
+// state, as has to be done on 16, adds it.
+const BeyondState = 0.8
 
 // line is seconds = fixed + slope * size.
 type line struct{ fixed, slope float64 }
@@ -38,9 +39,6 @@ func size(pg *ceph.PG, l scrub.Level) float64 {
 // both stamps to the same instant.
 func (in *Input) measured(pg *ceph.PG, l scrub.Level) (float64, bool) {
 	if d := in.Measured[pg.ID][l]; d > 0 {
-		if in.Release < 17 {
-			d += beforeState
-		}
 		return d, true
 	}
 	if pg.LastScrubSeconds < 0 || !pg.LastScrub.Dated() {
