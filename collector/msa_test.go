@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,22 +91,18 @@ func (f *msaFixture) poll() (string, error) {
 
 func (f *msaFixture) named(text string) string {
 	for i, peer := range f.peers {
-		// Ports are chosen by chance, and series are in label order.
-		if peer.A.Address() > peer.B.Address() {
-			text = swapLines(text, peer.A.Address(), peer.B.Address())
-		}
 		text = strings.NewReplacer(peer.A.Address(), fmt.Sprintf("array%d-a", i+1), peer.B.Address(), fmt.Sprintf("array%d-b", i+1)).Replace(text)
 	}
-	return text
-}
-
-// swapLines exchanges neighbouring lines that differ in the two words only.
-func swapLines(text, a, b string) string {
+	// Series are in label order, and ports are chosen by chance: bring those
+	// that name an address into the order of its new name.
 	lines := strings.SplitAfter(text, "\n")
-	for i := 0; i+1 < len(lines); i++ {
-		if strings.Contains(lines[i], b) && strings.Contains(lines[i+1], a) {
-			lines[i], lines[i+1] = lines[i+1], lines[i]
+	for begin := 0; begin < len(lines); begin++ {
+		end := begin
+		for end < len(lines) && strings.Contains(lines[end], `{address="array`) {
+			end++
 		}
+		slices.Sort(lines[begin:end])
+		begin = max(begin, end-1)
 	}
 	return strings.Join(lines, "")
 }
