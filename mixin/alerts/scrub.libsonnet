@@ -7,7 +7,7 @@ function(config)
   local pool = alert.pool(config);
   local worst = alert.list(config, 'cephrisk:pg_last_deep_scrub_age_seconds:top', ['pool_id'], '{{ .Labels.pgid }} ({{ .Value | humanizeDuration }})', wrap='sort_desc(%s)', lead=' Longest without deep scrub: ');
   local blocked = alert.list(config, 'cephrisk:pool_pgs_scrub_blocked', ['pool_id', 'level'], '{{ .Labels.reason }} {{ .Value }}', wrap='sort_desc(%s > 0)', lead=' Kept from scrubbing now by: ', none=' Nothing keeps them from scrubbing now.');
-  local inconsistent = alert.list(config, 'cephrisk:pg_inconsistent', ['pool_id'], '{{ .Labels.pgid }}', wrap='topk(%d, %%s)' % config.worstPGs, lead=' Among them: ');
+  local inconsistent = alert.list(config, 'cephrisk:pg_inconsistent', ['pool_id'], '{{ .Labels.pgid }}', wrap='topk(%d, %%s)' % config.worstPGs, lead=' Among them: ', sort='pgid');
   [
     new(
       'CephRiskPGsLate',

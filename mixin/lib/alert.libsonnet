@@ -41,15 +41,17 @@ local text = import 'text.libsonnet';
 
   // list(query, item) writes the items of a query about the alert's cluster and,
   // with labels, about these labels of the alert.
-  list(config, metric, labels, item, wrap='%s', lead='', none='')::
+  list(config, metric, labels, item, wrap='%s', lead='', none='', sort='')::
     local all = [config.clusterLabel] + labels;
     local matchers = std.join(',', [l + '=%q' for l in all]);
     local args = std.join(' ', ['$labels.' + l for l in all]);
-    '{{ with printf `%(query)s` %(args)s | query }}%(lead)s{{ range $i, $s := . }}{{ if $i }}, {{ end }}%(item)s{{ end }}.{{ else }}%(none)s{{ end }}' % {
+    '{{ with printf `%(query)s` %(args)s | query }}%(lead)s{{ range $i, $s := %(sorted)s }}{{ if $i }}, {{ end }}%(item)s{{ end }}.{{ else }}%(none)s{{ end }}' % {
       query: wrap % ('%s{%s}' % [metric, matchers]),
       args: args,
       lead: lead,
       item: item,
+      // Equal values come in any order: without a label to sort by, so does the text.
+      sorted: if sort == '' then '.' else 'sortByLabel "%s" .' % sort,
       none: none,
     },
 }
