@@ -23,7 +23,7 @@ func TestDashboardsAreWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	//lint:ignore SA1019 the classic schema is the one that every Grafana in use imports
+		//lint:ignore SA1019 the classic schema is the one that every Grafana in use imports
 		var typed dashboard.Dashboard
 		if err := typed.UnmarshalJSONStrict(text); err != nil && err.Error() != "" { // no findings are an error without text
 			t.Errorf("%s: %v", name, err)
