@@ -71,7 +71,9 @@ backtest: roots ## an hour: forecasts against what three real clusters then did 
 
 .PHONY: bench
 bench: deps ## figures, as recorded in docs/performance.md
-	go test -run '^$$' -bench . -benchmem -timeout 2h ./...
+	@mkdir -p build
+	go test -run '^$$' -bench . -benchmem -timeout 2h ./... | tee build/bench.txt | grep -v '^?' >&2; \
+	scripts/bench-table <build/bench.txt
 
 .PHONY: fmt
 fmt: ## format the sources
