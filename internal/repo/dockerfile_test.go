@@ -160,7 +160,11 @@ func (b *imageBuild) debian(image string) {
 		b.must("sh", "-c", "rm -rf "+b.base+"/etc/apt/apt.conf.d && mv "+b.base+"/etc/apt.conf.d "+b.base+"/etc/apt/")
 	}
 	b.copyTree(b.base, b.root)
+	// The authorities that this machine trusts, for its way to the proxy.
+	b.must("cp", "-L", "/etc/ssl/certs/ca-certificates.crt", filepath.Join(b.root, hostAuthorities))
 }
+
+const hostAuthorities = "/etc/host-authorities.crt"
 
 func (b *imageBuild) copy(args []string) {
 	b.t.Helper()
@@ -184,7 +188,7 @@ func (b *imageBuild) run(command string) string {
 	script := fmt.Sprintf(`mount -t proc proc %[1]s/proc && mount --rbind /dev %[1]s/dev && cd %[1]s && exec chroot %[1]s sh -euc 'cd "$0" && %[2]s' %[3]s`,
 		b.root, strings.ReplaceAll(command, "'", `'\''`), b.work)
 	cmd := exec.Command("unshare", "--pid", "--mount", "--fork", "--kill-child", "sh", "-euc", script)
-	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent-home", "GOCACHE=/tmp/gocache", "GOPATH=/tmp/gopath"}, moduleAccess()...)
+	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent-home", "GOCACHE=/tmp/gocache", "GOPATH=/tmp/gopath", "SSL_CERT_FILE=" + hostAuthorities}, moduleAccess()...)
 	for _, e := range b.env {
 		cmd.Env = append(cmd.Env, os.Expand(e, func(name string) string {
 			return map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}[name]
@@ -208,7 +212,7 @@ func moduleAccess() []string {
 			out = append(out, name+"="+strings.TrimSpace(string(v)))
 		}
 	}
-	for _, name := range []string{"http_proxy", "https_proxy", "SSL_CERT_FILE"} {
+	for _, name := range []string{"http_proxy", "https_proxy"} {
 		if v := os.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}
