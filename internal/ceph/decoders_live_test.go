@@ -47,6 +47,9 @@ func TestEveryAnswerOfARealClusterIsDecoded(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			cluster := cephtest.Shared(t, release)
+			if err := cluster.WaitClean(t.Context()); err != nil { // one that has just started still has unknown PGs
+				t.Fatal(err)
+			}
 			c := &ceph.Client{Commander: cliCommander{cluster}}
 			osds, err := c.OSDDump(ctx)
 			if err != nil {
