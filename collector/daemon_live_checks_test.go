@@ -110,7 +110,7 @@ func liveActivities() []string {
 // OSD is caught up with by the next poll.
 func (l *daemonLive) equal(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(l.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(l.ctx, 2*time.Minute)
 	defer cancel()
 	if err := l.c.Await(ctx, func(context.Context) (bool, string, error) {
 		l.poll(t)

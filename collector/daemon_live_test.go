@@ -101,7 +101,7 @@ type daemonLive struct {
 
 func startDaemonLive(t *testing.T, release cephtest.Release, fill, size int, mix string) *daemonLive {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	t.Cleanup(cancel)
 	conf := map[string]string{
 		"osd_op_queue": "wpq", "osd_scrub_chunk_min": "1", "osd_scrub_chunk_max": "5",

@@ -134,7 +134,7 @@ func prometheus3(t *testing.T) string {
 	if _, err := os.Stat(binary); err == nil {
 		return binary
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	root, err := cluster.EnsureRoot(ctx, cephtest.R20, io.Discard)
 	if errors.Is(err, cluster.ErrUnavailable) {
@@ -222,7 +222,7 @@ func TestPrometheusIngestsEverySeries(t *testing.T) {
 	for name, command := range promServers(t) {
 		t.Run(name, func(t *testing.T) {
 			s := startPrometheus(t, command[0], time.Second, command[1:], job{"risk", server})
-			const limit = 30 * time.Second
+			const limit = 2 * time.Minute
 			s.await(t, `up{job="risk"}`, 1, limit)
 			s.await(t, `scrape_samples_scraped{job="risk"}`, float64(samples), limit)
 			for _, f := range families {

@@ -87,6 +87,7 @@ func startExporter(t testing.TB, program, address string, more ...string) *child
 func awaitThat(t testing.TB, limit time.Duration, look func() (string, bool)) {
 	t.Helper()
 	saw := ""
+	limit *= 4 // what others do on the machine takes time, too
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
 		var done bool
 		if saw, done = look(); done {

@@ -104,7 +104,7 @@ func TestExporterOutlivesTheClustersFaults(t *testing.T) {
 	for _, r := range []cephtest.Release{cephtest.R16, cephtest.R20} {
 		t.Run(r.String(), func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Minute)
 			defer cancel()
 			c := cephtest.New(t, cephtest.Options{Release: r, Pools: []cephtest.Pool{{Name: "data", PGs: 16}}})
 			f := &faultRun{t: t, c: c, e: exporter.Start(t, c, "risk",

@@ -44,7 +44,7 @@ func TestOSDsMETAOverlapAndBoots(t *testing.T) {
 	for _, r := range cephtest.Releases() {
 		t.Run(r.String(), func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 45*time.Minute)
 			defer cancel()
 			c := osdCluster(t, r)
 			e := exporter.Start(t, c, "risk", "--collector.pg.interval=2s", "--collector.pg.fast-interval=1s", "--collector.osd.interval=1s",

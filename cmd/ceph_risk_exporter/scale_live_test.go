@@ -71,7 +71,7 @@ func TestALiveClusterWithThousandsOfPGs(t *testing.T) {
 			t.Fatal(err)
 		}
 		url := "http://127.0.0.1:" + port + "/metrics"
-		awaitHTTP(ctx, t, url, 20*time.Second) // enabling a module restarts the mgr, once it has answered
+		awaitHTTP(ctx, t, url, 2*time.Minute) // enabling a module restarts the mgr, once it has answered
 		pids := processes(t, c.Dir(), "ceph-mgr")
 		t.Logf("mgr with its prometheus module, scraped every %s: %s", scrapeEvery, watch(ctx, t, phase, pids[0], 0, url))
 		if _, err := c.Ceph(ctx, "mgr", "module", "disable", "prometheus"); err != nil {

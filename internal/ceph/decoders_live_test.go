@@ -44,7 +44,7 @@ func (c cliCommander) MgrCommand(ctx context.Context, command []byte) ([]byte, e
 func TestEveryAnswerOfARealClusterIsDecoded(t *testing.T) {
 	for _, release := range cephtest.Releases() {
 		t.Run(release.String(), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			cluster := cephtest.Shared(t, release)
 			if err := cluster.WaitClean(t.Context()); err != nil { // one that has just started still has unknown PGs

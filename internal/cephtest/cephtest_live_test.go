@@ -22,7 +22,7 @@ import (
 
 func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -166,7 +166,7 @@ func gateway(ctx context.Context, t *testing.T, c *Cluster) {
 	if _, err := client.PutObject(ctx, "bucket", "key", strings.NewReader("data"), 4, minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
+	limit, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	err = c.Await(limit, func(context.Context) (bool, string, error) {
 		log, err := os.ReadFile(c.OpsLogPath(0))

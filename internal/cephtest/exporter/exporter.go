@@ -291,10 +291,15 @@ func (e *Exporter) Recording() []ceph.RecordedAnswer {
 	return r
 }
 
+// patience is by what factor waits may outlast what a machine of one's own
+// needs: waiting longer costs nothing where what is awaited happens.
+const patience = 4
+
 // Await polls until look returns nil, and fails the test with its last error
-// when the time is up or the exporter has ended.
+// when patience times the limit is over or the exporter has ended.
 func (e *Exporter) Await(what string, limit time.Duration, look func() error) {
 	e.t.Helper()
+	limit *= patience
 	deadline := time.Now().Add(limit)
 	for {
 		err := look()
