@@ -31,6 +31,10 @@
     // again within minutes; longer, and PGs have no OSD, which Ceph itself reports.
     hold: '1h',
 
+    // Windows of rates, by how the names of recorded series spell them. A drill that
+    // cannot wait for hours replaces the values; nobody else has a reason to.
+    windows: { '15m': '15m', '30m': '30m', '1h': '1h', '6h': '6h', '1d': '1d' },
+
     // PGs and other things that an alert names at most.
     worstPGs: 5,
 

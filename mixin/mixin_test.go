@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,21 @@ func TestSelectorAndClusterLabelAreUsedThroughout(t *testing.T) {
 		text := fmt.Sprint(r)
 		if strings.Contains(text, "ceph[-_]risk") || strings.Contains(text, "(cluster") || strings.Contains(text, "cluster=%q") && !strings.Contains(text, "ceph_cluster=%q") {
 			t.Errorf("%s", text)
+		}
+	}
+}
+
+// A drill that cannot wait for hours finds no window that it cannot shorten.
+func TestEveryWindowCanBeShortened(t *testing.T) {
+	p := mustEvaluate(t, `{
+		step: '2s', hold: '60s',
+		windows: std.mapWithKey(function(name, w) '20s', super.windows),
+		alerts: std.mapWithKey(function(name, a) a { [k]: '20s' for k in ['window', 'history', 'quiet'] if std.objectHas(a, k) }, super.alerts),
+	}`)
+	long := regexp.MustCompile(`\[[0-9]+[mhdw][\]:]`)
+	for _, r := range append(p.Rules.all(), p.Alerts.all()...) {
+		if w := long.FindString(r.Expr); w != "" {
+			t.Errorf("%s%s: %s is written into its expression", r.Record, r.Alert, w)
 		}
 	}
 }

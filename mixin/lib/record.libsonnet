@@ -20,7 +20,7 @@
     // Rate of a counter: taken per exporter, then the maximum.
     rate(name, window, by=[], suffix='_total'):: {
       record: 'cephrisk:%s:rate%s' % [name, window],
-      expr: 'max by (%s) (rate(cephrisk_%s%s{%s}[%s]))' % [labels(by), name, suffix, config.selector, window],
+      expr: 'max by (%s) (rate(cephrisk_%s%s{%s}[%s]))' % [labels(by), name, suffix, config.selector, config.windows[window]],
     },
   },
 }

@@ -21,9 +21,9 @@ function(config)
       record: 'cephrisk:exporter_bugs:increase1h',
       expr: |||
         max by (%(cluster)s, instance, collector) (
-          increase(cephrisk_collector_panics_total{%(selector)s}[1h]) + increase(cephrisk_collector_dropped_samples_total{%(selector)s}[1h])
+          increase(cephrisk_collector_panics_total{%(selector)s}[%(1h)s]) + increase(cephrisk_collector_dropped_samples_total{%(selector)s}[%(1h)s])
         )
-      ||| % { cluster: config.clusterLabel, selector: config.selector },
+      ||| % (config.windows { cluster: config.clusterLabel, selector: config.selector }),
     },
     {
       record: 'cephrisk:ceph_commands_stuck:ratio',

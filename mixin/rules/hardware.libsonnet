@@ -3,7 +3,7 @@ local record = import '../lib/record.libsonnet';
 
 function(config)
   local r = record.new(config);
-  local vars = { cluster: config.clusterLabel, selector: config.selector };
+  local vars = config.windows { cluster: config.clusterLabel, selector: config.selector };
 
   // Groups of OSDs that share a part and are all down, with their size. The fraction
   // ranks groups of one size: the narrowest part comes first.
@@ -24,27 +24,27 @@ function(config)
     r.gauge('osd_boot_duration_seconds', ['ceph_daemon', 'shutdown']),
     {
       record: 'cephrisk:host_op_latency_seconds:p99_30m',
-      expr: 'histogram_quantile(0.99, sum by (%(cluster)s, hostname, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[30m]))))' % vars,
+      expr: 'histogram_quantile(0.99, sum by (%(cluster)s, hostname, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(30m)s]))))' % vars,
     },
     {
       record: 'cephrisk:host_ops:increase30m',
-      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (increase(cephrisk_host_op_latency_seconds_count{%(selector)s}[30m]))' % vars,
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (increase(cephrisk_host_op_latency_seconds_count{%(selector)s}[%(30m)s]))' % vars,
     },
     {
       record: 'cephrisk:rgw_uploads_completed:increase15m',
-      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_uploads_completed_total{%(selector)s}[15m])))' % vars,
+      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_uploads_completed_total{%(selector)s}[%(15m)s])))' % vars,
     },
     {
       record: 'cephrisk:rgw_upload_server_failures:increase15m',
-      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_upload_failures_total{%(selector)s, status_class="5xx"}[15m])))' % vars,
+      expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_upload_failures_total{%(selector)s, status_class="5xx"}[%(15m)s])))' % vars,
     },
     r.gauge('rgw_multipart_open'),
     r.gauge('rgw_multipart_abandoned'),
     {
       record: 'cephrisk:rgw_ops_log_losses:increase1h',
       expr: |||
-        sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_junk_runs_total{%(selector)s}[1h]))
-        + on (%(cluster)s, instance) sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_gaps_total{%(selector)s}[1h]))
+        sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_junk_runs_total{%(selector)s}[%(1h)s]))
+        + on (%(cluster)s, instance) sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_gaps_total{%(selector)s}[%(1h)s]))
       ||| % vars,
     },
     r.info('osd_hardware_info', ['ceph_daemon'], ['hostname', 'hba', 'enclosure_id', 'db_disk']),
