@@ -23,4 +23,17 @@
       expr: 'max by (%s) (rate(cephrisk_%s%s{%s}[%s]))' % [labels(by), name, suffix, config.selector, config.windows[window]],
     },
   },
+
+  // While the mgr does not know all PGs of a pool, as after a fail-over, counts
+  // fall for no reason: the last count with all PGs known stands in for a while.
+  held(config, name):: [
+    {
+      record: 'cephrisk:%s:known' % name,
+      expr: 'cephrisk:%s unless on (%s, pool_id) cephrisk:pool_pgs_unknown > 0' % [name, config.clusterLabel],
+    },
+    {
+      record: 'cephrisk:%s:held' % name,
+      expr: 'last_over_time(cephrisk:%s:known[%s]) or cephrisk:%s' % [name, config.hold, name],
+    },
+  ],
 }

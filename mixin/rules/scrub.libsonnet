@@ -1,22 +1,12 @@
 // Scrub age, lateness, running scrubs, flags and options, from the pg collector.
 local record = import '../lib/record.libsonnet';
+local forecast = import 'forecast.libsonnet';
 
 function(config)
   local r = record.new(config);
-  local vars = { cluster: config.clusterLabel, hold: config.hold, top: config.worstPGs, selector: config.selector };
+  local vars = { cluster: config.clusterLabel, top: config.worstPGs, selector: config.selector };
 
-  // While the mgr does not know all PGs of a pool, as after a fail-over, counts
-  // fall for no reason: the last count with all PGs known stands in for a while.
-  local held(name) = [
-    {
-      record: 'cephrisk:%s:known' % name,
-      expr: 'cephrisk:%s unless on (%s, pool_id) cephrisk:pool_pgs_unknown > 0' % [name, config.clusterLabel],
-    },
-    {
-      record: 'cephrisk:%s:held' % name,
-      expr: 'last_over_time(cephrisk:%s:known[%s]) or cephrisk:%s' % [name, config.hold, name],
-    },
-  ];
+  local held(name) = record.held(config, name);
   [
     r.info('cluster_info', [], ['fsid', 'release']),
     r.info('pool_info', ['pool_id'], ['name', 'type']),
@@ -80,3 +70,4 @@ function(config)
     r.gauge('health_check_items', ['name']),
     r.gauge('health_check_muted', ['name']),
   ]
+  + forecast(config)
