@@ -100,12 +100,13 @@ func expandBulk(bulk []*expo.Family) []*dto.MetricFamily {
 			Name: proto.String(f.Name()), Help: proto.String(f.Help()), Type: dto.MetricType_GAUGE.Enum(),
 			Metric: make([]*dto.Metric, 0, f.Len()),
 		}
-		f.Each(func(pairs []string, v float64) {
+		f.Each(func(pairs []string, v float64) bool {
 			metric := &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}}
 			for i := 0; i+1 < len(pairs); i += 2 {
 				metric.Label = append(metric.Label, &dto.LabelPair{Name: proto.String(pairs[i]), Value: proto.String(pairs[i+1])})
 			}
 			m.Metric = append(m.Metric, metric)
+			return true
 		})
 		out = append(out, m)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/asok"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/osdperf"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 // daemonReading is what one poll read of one OSD.
@@ -87,6 +88,7 @@ func ask[T any](ctx context.Context, c *asok.Client, s asok.Socket, cmd asok.Com
 	}
 	v, err := decode(answer)
 	if err != nil {
+		polltrace.Begin(ctx, s.Path, cmd.String()+": decode").End("", err)
 		return none, fmt.Errorf("admin socket %s: %w", s.Path, err)
 	}
 	return v, nil

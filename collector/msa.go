@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/msa"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 const (
@@ -89,7 +90,7 @@ func (p *msaPoller) Poll(ctx context.Context, now time.Time) (Snapshot, error) {
 	defer func() { p.took = time.Since(begin) }()
 	for _, a := range p.arrays {
 		if !a.running {
-			a.start(p.ctx, now)
+			a.start(polltrace.Carry(p.ctx, ctx), now)
 		}
 	}
 	grace := time.NewTimer(p.grace)

@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	expo "github.com/ceph-risk/ceph_risk_exporter/internal/exposition"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 const (
@@ -49,6 +50,8 @@ type pollStatus struct {
 	polled      bool // at least one poll has ended
 	success     bool
 	err         error
+	lastErr     error // of the last poll that failed, also where later ones did not
+	lastErrAt   time.Time
 	duration    time.Duration
 	lastSuccess time.Time
 	interval    time.Duration
@@ -69,6 +72,37 @@ type runner struct {
 	mu        sync.Mutex
 	published *publication
 	status    pollStatus
+	running   *pollRecord // the poll under way; nil between polls
+	last      *pollRecord // the last poll that has ended, or that hangs
+}
+
+// pollRecord is what is remembered of one poll, for people who ask why. It keeps
+// no answer and no sample.
+type pollRecord struct {
+	at       time.Time // the poll's instant
+	begin    time.Time
+	trace    *polltrace.Trace
+	took     time.Duration
+	families int
+	samples  int
+	dropped  int
+	problems []error // the first of the dropped samples
+	err      error
+}
+
+// ended returns the record of the poll with what came of it.
+func (p *pollRecord) ended(o outcome, took time.Duration) *pollRecord {
+	out := &pollRecord{
+		at: p.at, begin: p.begin, trace: p.trace, took: took,
+		families: len(o.families) + len(o.bulk), dropped: o.dropped, problems: o.problems, err: o.err,
+	}
+	for _, f := range o.families {
+		out.samples += len(f.Metric)
+	}
+	for _, f := range o.bulk {
+		out.samples += f.Len()
+	}
+	return out
 }
 
 func newRunner(spec Spec, poller Poller, deps Deps) *runner {
@@ -133,6 +167,10 @@ func (r *runner) pollOnce(ctx context.Context) time.Duration {
 	now, begin := r.now(), time.Now()
 	limit, cancel := context.WithTimeout(ctx, r.spec.Timeout)
 	defer cancel()
+	poll := &pollRecord{at: now, begin: begin, trace: &polltrace.Trace{}}
+	limit = polltrace.With(limit, poll.trace)
+	r.setRunning(poll)
+	defer r.setRunning(nil)
 	done := make(chan outcome, 1)
 	go func() { done <- r.guarded(limit, now) }()
 
@@ -142,7 +180,7 @@ func (r *runner) pollOnce(ctx context.Context) time.Duration {
 	select {
 	case o = <-done:
 	case <-hangs.C:
-		r.record(now, outcome{err: fmt.Errorf("%w after %s", errHangs, r.spec.Timeout)}, time.Since(begin))
+		r.record(poll, outcome{err: fmt.Errorf("%w after %s", errHangs, r.spec.Timeout)}, time.Since(begin))
 		select {
 		case o = <-done:
 		case <-ctx.Done():
@@ -152,7 +190,13 @@ func (r *runner) pollOnce(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 0 // shutting down: not a failure of the source
 	}
-	return r.record(now, o, time.Since(begin))
+	return r.record(poll, o, time.Since(begin))
+}
+
+func (r *runner) setRunning(p *pollRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = p
 }
 
 // guarded polls and renders. A panic in either is an error of this poll. A
@@ -182,9 +226,11 @@ func (r *runner) guarded(ctx context.Context, now time.Time) (o outcome) {
 }
 
 // record publishes the outcome and returns the time to the next poll.
-func (r *runner) record(now time.Time, o outcome, took time.Duration) time.Duration {
+func (r *runner) record(poll *pollRecord, o outcome, took time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := poll.at
+	r.last = poll.ended(o, took)
 	wait, interval := r.pace(o.err == nil, took)
 	s := &r.status
 	before := s.err
@@ -195,6 +241,7 @@ func (r *runner) record(now time.Time, o outcome, took time.Duration) time.Durat
 	}
 	if o.err != nil {
 		s.failures++
+		s.lastErr, s.lastErrAt = o.err, now
 	} else {
 		s.lastSuccess = now
 	}

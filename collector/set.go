@@ -90,8 +90,11 @@ func (s *Set) Polled(ctx context.Context) error {
 type Status struct {
 	Name        string
 	Help        string
-	Polled      bool // its first poll has ended
-	Err         error
+	Polled      bool  // its first poll has ended
+	Err         error // of the last poll
+	LastErr     error // of the last poll that failed; nil: none did
+	LastErrAt   time.Time
+	At          time.Time // of the snapshot being served; zero: there is none
 	Duration    time.Duration
 	LastSuccess time.Time // zero: never
 	Interval    time.Duration
@@ -102,11 +105,15 @@ type Status struct {
 func (s *Set) Status() []Status {
 	out := make([]Status, 0, len(s.runners))
 	for _, r := range s.runners {
-		_, st := r.snapshot(s.now())
-		out = append(out, Status{
-			Name: r.spec.Name, Help: r.spec.Help, Polled: st.polled, Err: st.err, Duration: st.duration,
-			LastSuccess: st.lastSuccess, Interval: st.interval, Failures: st.failures,
-		})
+		published, st := r.snapshot(s.now())
+		status := Status{
+			Name: r.spec.Name, Help: r.spec.Help, Polled: st.polled, Err: st.err, LastErr: st.lastErr, LastErrAt: st.lastErrAt,
+			Duration: st.duration, LastSuccess: st.lastSuccess, Interval: st.interval, Failures: st.failures,
+		}
+		if published != nil {
+			status.At = published.at
+		}
+		out = append(out, status)
 	}
 	return out
 }

@@ -29,6 +29,8 @@ type config struct {
 	stateDir   string
 	web        *web.FlagConfig
 	maxScrapes int
+	noPages    bool // serve no page for people
+	pprof      bool
 	logLevel   slog.Level
 	logFormat  string
 	record     string // path of a recording; empty: none
@@ -92,6 +94,8 @@ func parseConfig(args []string, stdout io.Writer) (*config, error) {
 	app.Flag("simulate.seed", "The same seed makes the same cluster.").Default("1").Uint64Var(&sim.seed)
 	c.web = kingpinflag.AddFlags(app, defaultAddress)
 	app.Flag("web.max-requests", "Scrapes served at once; further ones get 503. 0: no limit.").Default("40").IntVar(&c.maxScrapes)
+	pages := app.Flag("web.pages", "Serve the pages for people: /, /metric and /debug/collector. They show what /metrics shows, errors of collectors, and what each poll asked of whom.").Default("true").Bool()
+	app.Flag("web.pprof", "Serve Go's profiles of the running exporter at /debug/pprof/.").BoolVar(&c.pprof)
 	app.Flag("log.level", "Least severe messages to log.").Default("info").EnumVar(&level, "debug", "info", "warn", "error")
 	app.Flag("log.format", "Format of the log.").Default("logfmt").EnumVar(&c.logFormat, "logfmt", "json")
 	app.Flag("debug.record", "Append every answer of the cluster to this file (0600, at most 1 GiB), to reproduce a problem. It holds the cluster's configuration.").StringVar(&c.record)
@@ -108,6 +112,7 @@ func parseConfig(args []string, stdout io.Writer) (*config, error) {
 	if err := c.logLevel.UnmarshalText([]byte(level)); err != nil {
 		return nil, err
 	}
+	c.noPages = !*pages
 	if *simulated {
 		c.simulate = &sim
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/pprof"
 	"slices"
 	"time"
 
@@ -82,7 +83,23 @@ func (a *application) handler() (http.Handler, error) {
 		return nil, err
 	}
 	mux.Handle("GET /{$}", landing)
+	if !a.cfg.noPages {
+		mux.Handle("GET /debug/collector", collector.NewDebugHandler(a.set))
+	}
+	if a.cfg.pprof {
+		profiles(mux)
+	}
 	return mux, nil
+}
+
+// profiles serves Go's own profiles. A CPU profile or trace lasts as long as the
+// client asks, within the server's write timeout.
+func profiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 }
 
 // metrics serves what the last polls left. It asks neither Ceph nor a device.

@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 // Defaults of a Client.
@@ -64,13 +66,15 @@ type Client struct {
 // errors.As finds a *DaemonError where the daemon refused;
 // errors.Is(err, syscall.ECONNREFUSED) and fs.ErrNotExist mean that no daemon
 // listens there (any more).
-func (c *Client) Ask(ctx context.Context, path string, cmd Command) ([]byte, error) {
+func (c *Client) Ask(ctx context.Context, path string, cmd Command) (_ []byte, err error) {
 	question, err := cmd.wire()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, positive(c.Timeout, DefaultTimeout))
 	defer cancel()
+	step := polltrace.Begin(ctx, path, cmd.String())
+	defer func() { step.End("", err) }()
 	answer, err := exchange(ctx, path, question, positive(c.MaxAnswer, DefaultMaxAnswer))
 	if err != nil {
 		// A deadline on the connection says "i/o timeout"; the caller wants to
@@ -80,6 +84,7 @@ func (c *Client) Ask(ctx context.Context, path string, cmd Command) ([]byte, err
 		}
 		return nil, fmt.Errorf("admin socket %s: %v: %w", path, cmd, err)
 	}
+	step.Answered(len(answer))
 	if text, refused := bytes.CutPrefix(answer, []byte("ERROR: ")); refused {
 		return nil, fmt.Errorf("admin socket %s: %w", path, &DaemonError{Command: cmd, Text: excerpt(text)})
 	}

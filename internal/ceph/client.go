@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 // ErrNotReady: the mgr has not heard from the OSDs yet, after its start.
@@ -31,6 +34,18 @@ type command struct {
 	Format   string   `json:"format"`
 }
 
+// name is the command as one types it, in short: what a trace shows.
+func (cmd command) name() string {
+	words := append([]string{cmd.Prefix}, cmd.Contents...)
+	words = append(words, cmd.States...)
+	for _, word := range []string{cmd.Pool, cmd.Detail, cmd.Who} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 func (c *Client) answered(prefix string, size int, since time.Time) {
 	if c.OnAnswer != nil {
 		c.OnAnswer(prefix, size, time.Since(since))
@@ -45,34 +60,41 @@ func encode(cmd command) []byte {
 
 // mon asks the monitors and decodes what they answer.
 func mon[T any](ctx context.Context, c *Client, cmd command, decode func([]byte) (T, error)) (T, error) {
-	start := time.Now()
+	start, step := time.Now(), polltrace.Begin(ctx, "mon", cmd.name())
 	answer, err := c.Commander.MonCommand(ctx, encode(cmd))
 	if err != nil {
 		var none T
+		step.End("", err)
 		return none, fmt.Errorf("mon %s: %w", cmd.Prefix, err)
 	}
+	step.Answered(len(answer))
 	c.answered(cmd.Prefix, len(answer), start)
-	return decode(answer)
+	out, err := decode(answer)
+	step.End(summary(out), err)
+	return out, err
 }
 
 // mgr asks the manager and decodes what it answers, in place where possible.
 func mgr[T any](ctx context.Context, c *Client, cmd command, decode func([]byte) (T, error)) (T, error) {
 	var out, none T
-	start := time.Now()
+	start, step := time.Now(), polltrace.Begin(ctx, "mgr", cmd.name())
 	asked := false
 	err := UseMgrAnswer(ctx, c.Commander, encode(cmd), func(answer []byte) error {
 		asked = true
+		step.Answered(len(answer))
 		c.answered(cmd.Prefix, len(answer), start)
 		var err error
 		out, err = decode(answer)
 		return err
 	})
 	if err != nil {
+		step.End("", err)
 		if !asked {
 			err = fmt.Errorf("mgr %s: %w", cmd.Prefix, err)
 		}
 		return none, err
 	}
+	step.End(summary(out), nil)
 	return out, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 // Pauses and limits of reading one SES process.
@@ -25,6 +27,7 @@ type PageState struct {
 // process reads one SES process: the status page on every poll, the others
 // rarely. It belongs to one goroutine at a time.
 type process struct {
+	name      string // of its device, for traces
 	transport Transport
 	pause     func(ctx context.Context, d time.Duration) error
 
@@ -212,7 +215,12 @@ func (p *process) disksChanged() bool {
 // page asks for one page, again where the shelf wants time.
 func (p *process) page(ctx context.Context, page byte) (reply []byte, err error) {
 	for try := 1; ; try++ {
+		step := polltrace.Begin(ctx, p.name, PageName(page)+" page")
 		reply, err = p.transport.ReceiveDiagnostic(ctx, page)
+		if err == nil {
+			step.Answered(len(reply))
+		}
+		step.End("", err)
 		if err == nil && len(reply) >= 4 {
 			if codeErr := checkCode(page, reply); codeErr != nil {
 				err = fmt.Errorf("receive %s page: %w", PageName(page), codeErr)

@@ -169,6 +169,7 @@ func (w *Watcher) sync(tree Tree) {
 		if w.processes[key] == nil {
 			guard := NewGuard(w.opts.Open(d), &w.abandoned)
 			w.processes[key] = &watched{process: newProcess(guard, w.opts.Pause)}
+			w.processes[key].process.name = d.SG
 		}
 		w.processes[key].device = d
 	}

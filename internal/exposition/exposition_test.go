@@ -76,12 +76,13 @@ func reference(fs []*Family) []*dto.MetricFamily {
 	var out []*dto.MetricFamily
 	for _, f := range fs {
 		m := &dto.MetricFamily{Name: proto.String(f.Name()), Help: proto.String(f.Help()), Type: dto.MetricType_GAUGE.Enum()}
-		f.Each(func(labels []string, v float64) {
+		f.Each(func(labels []string, v float64) bool {
 			g := &dto.Metric{Gauge: &dto.Gauge{Value: proto.Float64(v)}}
 			for l := range slices.Chunk(labels, 2) {
 				g.Label = append(g.Label, &dto.LabelPair{Name: proto.String(l[0]), Value: proto.String(l[1])})
 			}
 			m.Metric = append(m.Metric, g)
+			return true
 		})
 		out = append(out, m)
 	}

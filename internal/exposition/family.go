@@ -73,10 +73,10 @@ func (f *Family) Help() string { return f.column.Help }
 // Len returns the number of samples.
 func (f *Family) Len() int { return f.samples }
 
-// Each calls fn with the labels and the value of every sample: label names and
-// values in turn, in name order. It is the slow way, for forms that this
-// package does not render.
-func (f *Family) Each(fn func(labels []string, value float64)) {
+// Each calls fn with the labels and the value of every sample until it returns
+// false: label names and values in turn, in name order. It is the slow way, for
+// forms that this package does not render.
+func (f *Family) Each(fn func(labels []string, value float64) bool) {
 	for k := range f.table.rows() {
 		i := f.table.row(k)
 		v := f.column.Value(i)
@@ -87,7 +87,9 @@ func (f *Family) Each(fn func(labels []string, value float64)) {
 		for j := range f.table.labels {
 			pairs = append(pairs, f.table.labels[j].Name, string(f.table.labels[j].Append(nil, i)))
 		}
-		fn(pairs, v)
+		if !fn(pairs, v) {
+			return
+		}
 	}
 }
 

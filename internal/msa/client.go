@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 // maxAnswer bounds one answer. `show disks` of a full array has about 1.5 MB
@@ -146,9 +148,11 @@ func (c *controller) logout(ctx context.Context) {
 // get sends one request. argument is a path element that must not be shown.
 // Errors never carry the URL: it may hold the login hash, which is as good as
 // the password.
-func (c *controller) get(ctx context.Context, base, command, argument string) (*Response, error) {
+func (c *controller) get(ctx context.Context, base, command, argument string) (answer *Response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	step := polltrace.Begin(ctx, c.url.Scheme+"://"+c.url.Host, command)
+	defer func() { step.End(summary(answer), err) }()
 	target := *c.url
 	target.Path = base + "/" + strings.ReplaceAll(command, " ", "/")
 	if argument != "" {
@@ -177,11 +181,19 @@ func (c *controller) get(ctx context.Context, base, command, argument string) (*
 	case int64(len(body)) > c.limit:
 		return nil, fmt.Errorf("%s: answer is longer than %d bytes", command, c.limit)
 	}
-	answer, err := Decode(body)
+	step.Answered(len(body))
+	answer, err = Decode(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}
 	return answer, nil
+}
+
+func summary(r *Response) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d objects", len(r.Objects))
 }
 
 // plain drops from an error of the HTTP client the URL, and addresses with port
