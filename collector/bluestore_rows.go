@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"strconv"
+
 	"github.com/ceph-risk/ceph_risk_exporter/internal/osdboot"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/osdperf"
 )
@@ -10,7 +12,9 @@ type bluestoreTable struct {
 	Table
 
 	booting, start, duration, rebuild *Row
-	estimate, observations            *Row
+	estimate, estimateBytes           *Row
+	observations                      *Row
+	seen                              bootSeenRows
 
 	dbTotal, dbUsed, walTotal, walUsed, slowTotal, slowUsed *Row
 	logBytes, logCompactions, slowFallbacks                 *Row
@@ -20,6 +24,7 @@ type bluestoreTable struct {
 func newBluestoreTable() *bluestoreTable {
 	t := &bluestoreTable{}
 	t.addBoot()
+	t.addBootsSeen()
 	t.addBlueFS()
 	return t
 }
@@ -39,8 +44,52 @@ func (t *bluestoreTable) addBoot() {
 	t.start = t.add("start_timestamp_seconds", "Instant at which the OSD made its admin socket, right after the process had started and fetched its configuration", Gauge, perDaemon+on, "the socket's modification time")
 	t.duration = t.add("boot_duration_seconds", "How long the OSD's last boot took, from the start of the process until it was active for the first time. From the log to the millisecond; without one as watched through the admin socket, to within --collector.bluestore.watch-interval; absent where neither knows. "+shut, Gauge, perDaemon+on, log+"; "+socket+", `status`", "shutdown")
 	t.rebuild = t.add("boot_allocation_rebuild_seconds", "How much of the last boot went into making the map of free space anew from every onode, as after an unclean shutdown on flash (17 and newer); 0 when that was not needed, absent where the log does not tell", Gauge, perDaemon+on, log)
-	t.estimate = t.add("boot_estimate_seconds", "How long the OSD's next boot should take after that kind of shutdown: a straight line over the size of the database, through the boots of this host's OSDs of the same release and kind of store; their mean where they do not show a slope. Absent for a kind that was never seen. "+shut, Gauge, "up to three per OSD"+on, "boots seen by this exporter; "+socket+", `perf dump`, bluefs", "shutdown")
+	t.estimate = t.add("boot_estimate_seconds", "How long the OSD's next boot should take after that kind of shutdown: a straight line over the size of the database, through the boots of this host's OSDs of the same release and kind of store (cephrisk:osd_boot_estimate_seconds:fleet of the rules takes those of all hosts); their mean where they do not show a slope. Absent for a kind that was never seen. "+shut, Gauge, "up to three per OSD"+on, "boots seen by this exporter; "+socket+", `perf dump`, bluefs", "shutdown")
 	t.observations = t.add("boot_estimate_observations", "Boots behind the estimate; 0: there is none", Gauge, "one per OSD"+on+" and kind of shutdown", "boots seen by this exporter", "shutdown")
+	t.estimateBytes = t.add("boot_estimate_bytes", "Size of the database by which the next boot is judged, with what boots must have in common to compare with it: the release and, after an unclean shutdown, allocation_file: whether the map of free space is kept in a file (yes, no, unknown; any after other shutdowns). The boots of other hosts' OSDs, in cephrisk_osd_boots_seen and what goes with it, can be taken by these labels", Gauge, "three per OSD"+on, socket+", `perf dump`, bluefs", "shutdown", "release", "allocation_file")
+}
+
+// bootSeenRows are the sums that a line through the boots of many hosts is
+// fitted on.
+type bootSeenRows struct {
+	boots, seconds, bytes, bytesSquared, byteSeconds, smallest, largest *Row
+}
+
+func (t *bluestoreTable) addBootsSeen() {
+	add := func(name, help string) *Row {
+		return t.Add(Row{Name: "cephrisk_osd_boots_seen" + name, Kind: Gauge, Labels: []string{"shutdown", "release", "allocation_file"},
+			Help: help + ". Labels as in cephrisk_osd_boot_estimate_bytes", Cardinality: "one per kind of boot seen on this host", Source: "boots seen by this exporter"})
+	}
+	t.seen = bootSeenRows{
+		boots:        add("", "Boots of this host's OSDs that are remembered, at most the last 200 of a kind. With the sums beside it a line over the size of the database can be fitted through the boots of all hosts"),
+		seconds:      add("_seconds", "Sum of what these boots took"),
+		bytes:        add("_bytes", "Sum of the sizes of their databases"),
+		bytesSquared: add("_bytes_squared", "Sum of the squares of these sizes"),
+		byteSeconds:  add("_byte_seconds", "Sum of size times duration"),
+		smallest:     add("_smallest_bytes", "Size of the smallest of these databases"),
+		largest:      add("_largest_bytes", "Size of the largest of these databases"),
+	}
+}
+
+func (s *bluestoreSnapshot) emitBootsSeen(e *Emitter) {
+	r := s.table.seen
+	for class, sums := range s.seen {
+		shutdown, release, file := classLabels(class)
+		for row, v := range map[*Row]float64{
+			r.boots: float64(sums.N), r.seconds: sums.Seconds, r.bytes: sums.Bytes, r.bytesSquared: sums.BytesSquared,
+			r.byteSeconds: sums.ByteSeconds, r.smallest: sums.Smallest, r.largest: sums.Largest,
+		} {
+			e.Emit(row, v, shutdown, release, file)
+		}
+	}
+}
+
+func classLabels(c osdboot.Class) (shutdown, release, file string) {
+	file = "any"
+	if c.Shutdown == osdboot.Unclean {
+		file = c.AllocationFile.String()
+	}
+	return string(c.Shutdown), strconv.Itoa(c.Release), file
 }
 
 func (t *bluestoreTable) addBlueFS() {
@@ -62,6 +111,7 @@ func (t *bluestoreTable) addBlueFS() {
 type bluestoreSnapshot struct {
 	table *bluestoreTable
 	osds  []bluestoreView
+	seen  map[osdboot.Class]osdboot.Sums
 }
 
 // bluestoreView is a copy of what is known of one OSD.
@@ -70,7 +120,7 @@ type bluestoreView struct {
 
 	osd  bluestoreOSD
 	boot *osdboot.Boot
-	fits map[osdboot.Shutdown]osdboot.Fit
+	next map[osdboot.Shutdown]osdboot.Class // what its next boot will be
 }
 
 // shutdowns are the values of the label.
@@ -79,10 +129,9 @@ func shutdowns() []osdboot.Shutdown {
 }
 
 func (p *bluestorePoller) snapshot() *bluestoreSnapshot {
-	s := &bluestoreSnapshot{table: p.table}
-	fits := map[osdboot.Class]osdboot.Fit{}
+	s := &bluestoreSnapshot{table: p.table, seen: osdboot.SumsOf(p.record.Seen)}
 	for _, osd := range p.sorted() {
-		v := bluestoreView{name: osd.name, osd: *osd, fits: map[osdboot.Shutdown]osdboot.Fit{}}
+		v := bluestoreView{name: osd.name, osd: *osd, next: map[osdboot.Shutdown]osdboot.Class{}}
 		var file *bool
 		if last, known := p.record.Last[osd.name]; known {
 			v.boot, file = &last.Boot, last.Boot.AllocationFile
@@ -92,13 +141,7 @@ func (p *bluestorePoller) snapshot() *bluestoreSnapshot {
 			file = &no
 		}
 		for _, kind := range shutdowns() {
-			class := osd.class(kind, file)
-			fit, done := fits[class]
-			if !done {
-				fit = osdboot.FitOf(p.record.Seen, class)
-				fits[class] = fit
-			}
-			v.fits[kind] = fit
+			v.next[kind] = osd.class(kind, file)
 		}
 		s.osds = append(s.osds, v)
 	}
@@ -108,6 +151,7 @@ func (p *bluestorePoller) snapshot() *bluestoreSnapshot {
 // Emit implements Snapshot.
 func (s *bluestoreSnapshot) Emit(e *Emitter) {
 	t := s.table
+	s.emitBootsSeen(e)
 	for i := range s.osds {
 		v := &s.osds[i]
 		if v.osd.up {
@@ -132,7 +176,10 @@ func (s *bluestoreSnapshot) emitBoot(e *Emitter, v *bluestoreView) {
 	if v.osd.bytes == 0 {
 		return // without the size of its database there is nothing to judge by
 	}
-	for kind, fit := range v.fits {
+	for kind, class := range v.next {
+		_, release, file := classLabels(class)
+		e.Emit(t.estimateBytes, v.osd.bytes, v.name, string(kind), release, file)
+		fit := s.seen[class].Fit()
 		e.Emit(t.observations, float64(fit.N), v.name, string(kind))
 		if seconds, seen := fit.Estimate(v.osd.bytes); seen {
 			e.Emit(t.estimate, seconds, v.name, string(kind))

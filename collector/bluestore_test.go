@@ -134,11 +134,12 @@ func (b *bluestoreBench) values(s Snapshot) map[string]float64 {
 	return values(b.t, e.result())
 }
 
-// boots returns the series of boots, and no others.
+// boots returns the series of boots, and no others; not what estimates are made
+// from, see TestBootsSeenAreTheSumsOfALine.
 func boots(all map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for name, v := range all {
-		if strings.HasPrefix(name, "cephrisk_osd_boot") {
+		if strings.HasPrefix(name, "cephrisk_osd_boot") && !strings.HasPrefix(name, "cephrisk_osd_boots_seen") && !strings.HasPrefix(name, "cephrisk_osd_boot_estimate_bytes") {
 			out[strings.TrimPrefix(name, "cephrisk_osd_")] = v
 		}
 	}
@@ -271,6 +272,37 @@ func TestEstimatesComeFromTheBootsOfTheirOwnKindAndSurviveARestart(t *testing.T)
 	// Of osd.1 it is not known whether it would have to rebuild, too.
 	if diff := cmp.Diff(want, boots(b.poll())); diff != "" {
 		t.Errorf("back (-want +got):\n%s", diff)
+	}
+}
+
+func TestBootsSeenAreTheSumsOfALine(t *testing.T) {
+	b := newBluestoreBench(t)
+	b.start(0, "18", "active")
+	b.start(1, "18", "active")
+	b.log(0, "", b.line(-9, logStopped), b.line(0, logBanner), b.line(20, logActive))
+	b.log(1, "", b.line(0, logBanner), b.line(3, logRebuilt), b.line(90, logActive))
+	b.now = b.now.Add(time.Hour)
+	size := 0.0
+	got := map[string]float64{}
+	for name, v := range b.poll() {
+		if strings.HasPrefix(name, "cephrisk_osd_boots_seen") {
+			got[strings.TrimPrefix(name, "cephrisk_osd_boots_seen")] = v
+		}
+		if strings.HasPrefix(name, "cephrisk_osd_bluefs_db_used_bytes{ceph_daemon=osd.0") {
+			size = v
+		}
+	}
+	want := map[string]float64{}
+	for kind, seconds := range map[string]float64{"{allocation_file=any,release=18,shutdown=clean}": 20, "{allocation_file=yes,release=18,shutdown=unclean}": 90} {
+		for name, v := range map[string]float64{
+			"": 1, "_seconds": seconds, "_bytes": size, "_bytes_squared": size * size, "_byte_seconds": size * seconds,
+			"_smallest_bytes": size, "_largest_bytes": size,
+		} {
+			want[name+kind] = v
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || size == 0 {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -84,6 +84,10 @@ type pgFull struct {
 	mgr     *scrub.Rule // nil: the mgr's options are not known
 	summary map[int32]*scrub.PoolSummary
 	late    scrub.Late
+	objects map[int32]int64 // by OSD
+	// objectsUnknown are the OSDs of which they are not known.
+	objectsUnknown map[int32]bool
+
 	gates   bool    // OSDs' options are known: reasons that need them can be told
 	chosen  []int32 // PGs with series of their own
 	dropped int
@@ -213,6 +217,7 @@ func (p *pgPoller) judge(t *ceph.PGTable, osds *ceph.OSDMap, at time.Time) {
 	}
 	f.summary = scrub.Summarise(t, rules, at)
 	f.late = scrub.FindLate(t, rules.Mgr, scrub.NewGates(osds, p.options.gates()), at)
+	f.objects, f.objectsUnknown = t.ObjectsByOSD()
 	f.gates = len(p.options.osd) > 0
 	f.chosen, f.dropped = p.limit.Select(t)
 	p.counts.exist(f.summary)

@@ -44,6 +44,7 @@ func (s *pgSnapshot) Emit(e *Emitter) {
 		s.emitCluster(e)
 		s.emitLateness(e)
 		s.emitLate(e)
+		s.emitObjects(e)
 		s.emitSeries(e)
 		s.counts.emit(s.table, e)
 	}

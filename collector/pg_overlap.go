@@ -22,6 +22,15 @@ func (s *pgSnapshot) emitOverlap(e *Emitter) {
 	}
 }
 
+// emitObjects says how much each OSD stores, in objects.
+func (s *pgSnapshot) emitObjects(e *Emitter) {
+	for _, o := range s.full.osds.OSDs {
+		if n, some := s.full.objects[o.ID]; some || o.Up && !s.full.objectsUnknown[o.ID] {
+			e.Emit(s.table.osdObjects, float64(n), osdLabel(o.ID))
+		}
+	}
+}
+
 // emitLate says who has the late PGs and what keeps them from being scrubbed.
 func (s *pgSnapshot) emitLate(e *Emitter) {
 	if s.full.mgr == nil {

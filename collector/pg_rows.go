@@ -16,7 +16,7 @@ type pgTable struct {
 	running, osdRunning, osdSlots, oldestStart, stuck *Row
 	completions, completedBytes, duration             *Row
 
-	osdRecovering, overlapOSDs, overlapPGs, blocked, osdLate *Row
+	osdRecovering, overlapOSDs, overlapPGs, blocked, osdLate, osdObjects *Row
 
 	clusterFlag, poolFlag                     *Row
 	option, optionInfo, optionOSDs, optionMgr *Row
@@ -109,6 +109,7 @@ func (t *pgTable) addOverlapRows() {
 	t.osdRecovering = t.gauge("osd_recovering_pgs", "PGs in state recovering or backfilling that have the OSD in their acting or up set; PGs that wait are not at work", "one per OSD", fromLs, "ceph_daemon")
 	t.overlapOSDs = t.gauge("scrub_recovery_overlap_osds", "OSDs that take part in a scrub (acting set) and in a recovery or backfill (acting or up set) at the same time", "one", fromLs)
 	t.overlapPGs = t.gauge("scrub_recovery_overlap_pgs", "PGs that are at work on such an OSD; each counts once, as scrub, recovery, or both", "one per value of doing: scrub, recovery, both", fromLs, "doing")
+	t.osdObjects = t.gauge("osd_objects", "Objects in the PGs that have the OSD in their acting set, snapshots' clones included, shards of erasure-coded pools as one each: as many onodes as its store has to know, but for some hundred of its own and for what PGs have left behind. Absent for OSDs with a PG of which the mgr has no report", "one per OSD", fromDump+", stat_sum.num_objects, acting", "ceph_daemon")
 	t.osdLate = t.gauge("osd_late_pgs", "Late PGs (as in cephrisk_pool_pgs_late) of which the OSD is the acting primary, which has to begin their scrub", "one per OSD and level", fromDump+", acting_primary", "ceph_daemon", "level")
 	t.blocked = t.gauge("pool_pgs_scrub_blocked", "Late PGs that cannot be scrubbed now, by the first reason that applies in this order. flag: noscrub or nodeep-scrub of cluster or pool. not_clean: the PG is not active and clean, for instance because it recovers or waits to. "+
 		"recovery: it is clean, but its primary OSD recovers another and osd_scrub_during_recovery is off. snaptrim: it trims snapshots or waits to (17 and newer). "+

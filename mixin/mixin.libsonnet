@@ -4,6 +4,7 @@
 + {
   local config = self._config,
   local families = {
+    boot: { rules: import 'rules/boot.libsonnet' },
     exporter: { rules: import 'rules/exporter.libsonnet', alerts: import 'alerts/exporter.libsonnet' },
     hardware: { rules: import 'rules/hardware.libsonnet', alerts: import 'alerts/hardware.libsonnet' },
     scrub: { rules: import 'rules/scrub.libsonnet', alerts: import 'alerts/scrub.libsonnet' },
@@ -12,6 +13,7 @@
     groups: [
       { name: 'ceph-risk-%s-%s' % [family, kind], interval: config.interval, rules: families[family][kind](config) }
       for family in std.objectFields(families)
+      if std.objectHas(families[family], kind)
     ],
   },
   local alerts = groups('alerts'),

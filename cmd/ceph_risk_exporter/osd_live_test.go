@@ -338,6 +338,10 @@ func bootsOfOSDs(t *testing.T, ctx context.Context, c *cephtest.Cluster, e *expo
 		} else {
 			stop(t, ctx, c, name)
 		}
+		stored := -1.0
+		if i == 0 {
+			stored = objectsInStore(t, ctx, c, round.osd)
+		}
 		if err := c.Start(ctx, name); err != nil {
 			t.Fatal(err)
 		}
@@ -346,6 +350,16 @@ func bootsOfOSDs(t *testing.T, ctx context.Context, c *cephtest.Cluster, e *expo
 		if err := c.AwaitUp(ctx); err != nil {
 			t.Fatal(err)
 		}
+		if i > 0 {
+			continue
+		}
+		e.Await("the objects of "+name+" to be those in its store", 2*time.Minute, func() error {
+			if got, ok := e.Scrape()["cephrisk_osd_objects"+labelText("ceph_daemon", name)]; !ok || got != stored {
+				return fmt.Errorf("%v (there: %v), %v are in the store", got, ok, stored)
+			}
+			return nil
+		})
+		t.Logf("%s has %v objects", name, stored)
 	}
 	for kind, n := range kinds {
 		series := labelText("ceph_daemon", "osd.0", "shutdown", kind)
@@ -357,6 +371,22 @@ func bootsOfOSDs(t *testing.T, ctx context.Context, c *cephtest.Cluster, e *expo
 			t.Errorf("estimate after a shutdown %s is %v", kind, v)
 		}
 	}
+}
+
+// objectsInStore counts the objects of PGs in the store of a stopped OSD.
+func objectsInStore(t *testing.T, ctx context.Context, c *cephtest.Cluster, osd int) (n float64) {
+	t.Helper()
+	out, err := c.Run(ctx, "ceph-objectstore-tool", "--data-path", filepath.Join(c.Dir(), "osd", strconv.Itoa(osd)), "--op", "list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var object []json.RawMessage // PG and object
+		if json.Unmarshal([]byte(line), &object) == nil && len(object) == 2 {
+			n++
+		}
+	}
+	return n
 }
 
 // stop stops an OSD the orderly way. One that has closed its store and hangs on

@@ -13,7 +13,7 @@ import (
 // blockedFamilies those of blocked.
 var (
 	overlapFamilies = []string{"cephrisk_osd_recovering_pgs", "cephrisk_scrub_recovery_overlap_osds", "cephrisk_scrub_recovery_overlap_pgs"}
-	blockedFamilies = []string{"cephrisk_pool_pgs_scrub_blocked", "cephrisk_osd_late_pgs"}
+	blockedFamilies = []string{"cephrisk_pool_pgs_scrub_blocked", "cephrisk_osd_late_pgs", "cephrisk_osd_objects"}
 )
 
 const plainHole = 2147483647
@@ -83,7 +83,7 @@ func (v *plainView) overlap(active []plainPG) exporter.Series {
 }
 
 // blocked returns the series of late PGs by primary and by what blocks them, for
-// a cluster without a time window.
+// a cluster without a time window, and those of objects by OSD.
 func (v *plainView) blocked(now int64, release int) exporter.Series {
 	out := exporter.Series{}
 	reasons := []string{"flag", "not_clean", "recovery", "snaptrim", "window", "slots"}
@@ -100,9 +100,12 @@ func (v *plainView) blocked(now int64, release int) exporter.Series {
 	late := func(osd int, level string) string {
 		return "cephrisk_osd_late_pgs" + labelText("ceph_daemon", fmt.Sprintf("osd.%d", osd), "level", level)
 	}
+	objects := func(osd int) string {
+		return "cephrisk_osd_objects" + labelText("ceph_daemon", fmt.Sprintf("osd.%d", osd))
+	}
 	for _, o := range v.osds.OSDs {
 		if o.Up == 1 {
-			out[late(o.ID, "deep")], out[late(o.ID, "shallow")] = 0, 0
+			out[late(o.ID, "deep")], out[late(o.ID, "shallow")], out[objects(o.ID)] = 0, 0, 0
 		}
 	}
 	for i := range v.pgs {
@@ -116,6 +119,20 @@ func (v *plainView) blocked(now int64, release int) exporter.Series {
 			}
 			if reason := v.reason(p, level, release); reason != "" {
 				out[name(p.pool(), level, reason)]++
+			}
+		}
+	}
+	for i := range v.pgs {
+		for _, osd := range v.pgs[i].Acting {
+			if osd != plainHole {
+				out[objects(osd)] += v.pgs[i].Stats.Objects
+			}
+		}
+	}
+	for i := range v.pgs { // of which nothing is known
+		for _, osd := range v.pgs[i].Acting {
+			if v.pgs[i].State == "unknown" {
+				delete(out, objects(osd))
 			}
 		}
 	}

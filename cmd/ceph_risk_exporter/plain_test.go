@@ -28,6 +28,7 @@ type plainPG struct {
 	Schedule        *string `json:"scrub_schedule"`
 	Stats           struct {
 		Bytes      float64 `json:"num_bytes"`
+		Objects    float64 `json:"num_objects"`
 		DeepErrors int     `json:"num_deep_scrub_errors"`
 	} `json:"stat_sum"`
 }

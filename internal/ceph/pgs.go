@@ -95,6 +95,39 @@ type BadPG struct {
 // Set returns the OSD ids of a set. The slice must not be modified.
 func (t *PGTable) Set(id SetID) []int32 { return t.Sets[id] }
 
+// ObjectsByOSD sums the objects of the PGs in whose acting set an OSD is: whole
+// copies of replicated pools, shards of erasure-coded ones. OSDs with a PG whose
+// number of objects is not known are in unknown instead.
+func (t *PGTable) ObjectsByOSD() (objects map[int32]int64, unknown map[int32]bool) {
+	sums, gaps := make([]int64, len(t.Sets)), make([]bool, len(t.Sets))
+	used := make([]bool, len(t.Sets))
+	for i := range t.PGs {
+		pg := &t.PGs[i]
+		used[pg.Acting] = true
+		if pg.Objects < 0 || pg.State.Any(StateUnknown) {
+			gaps[pg.Acting] = true
+		} else {
+			sums[pg.Acting] += pg.Objects
+		}
+	}
+	objects, unknown = make(map[int32]int64), make(map[int32]bool)
+	for i, set := range t.Sets {
+		for _, osd := range set {
+			switch {
+			case !used[i] || osd < 0 || osd == NoOSD: // an up set, a hole
+			case gaps[i]:
+				unknown[osd] = true
+			default:
+				objects[osd] += sums[i]
+			}
+		}
+	}
+	for osd := range unknown {
+		delete(objects, osd)
+	}
+	return objects, unknown
+}
+
 // Find returns the PG with that id, or nil.
 func (t *PGTable) Find(id PGID) *PG {
 	i, ok := slices.BinarySearchFunc(t.PGs, id, func(pg PG, id PGID) int { return pg.ID.Compare(id) })

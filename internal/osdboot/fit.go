@@ -33,6 +33,18 @@ const (
 	Yes
 )
 
+// String returns "yes", "no" or "unknown".
+func (t Tri) String() string {
+	switch t {
+	case Yes:
+		return "yes"
+	case No:
+		return "no"
+	default:
+		return "unknown"
+	}
+}
+
 // TriOf converts a boolean that may be absent.
 func TriOf(b *bool) Tri {
 	switch {
@@ -66,6 +78,33 @@ func Add(all []Observation, o Observation) []Observation {
 	return append(all, o)
 }
 
+// Sums is what a class's boots come to. Sums of several hosts can be added, so
+// that a line can be fitted through the boots of a whole cluster.
+type Sums struct {
+	N              int     // boots
+	Seconds, Bytes float64 // sums
+	// Sums of the squares of bytes, and of bytes times seconds.
+	BytesSquared, ByteSeconds float64
+	Smallest, Largest         float64 // bytes of a database; 0 without a boot
+}
+
+// SumsOf sums the observations by class.
+func SumsOf(all []Observation) map[Class]Sums {
+	out := make(map[Class]Sums)
+	for _, o := range all {
+		s := out[o.Class]
+		if s.N == 0 || o.Bytes < s.Smallest {
+			s.Smallest = o.Bytes
+		}
+		s.Largest = max(s.Largest, o.Bytes)
+		s.N++
+		s.Seconds, s.Bytes = s.Seconds+o.Seconds, s.Bytes+o.Bytes
+		s.BytesSquared, s.ByteSeconds = s.BytesSquared+o.Bytes*o.Bytes, s.ByteSeconds+o.Bytes*o.Seconds
+		out[o.Class] = s
+	}
+	return out
+}
+
 // Fit is a straight line through the boots of a class: seconds as a function
 // of the bytes of the database.
 type Fit struct {
@@ -77,40 +116,27 @@ type Fit struct {
 // a slope is believed.
 const spread = 1.5
 
-// FitOf fits the observations of one class. Neither part of the line is
-// negative: a larger database is never quicker, and none costs less than
-// nothing. With too little to tell a slope from, it is the mean.
-func FitOf(all []Observation, c Class) Fit {
-	var f Fit
-	var sx, sy, sxx, sxy, least, most float64
-	for _, o := range all {
-		if o.Class != c {
-			continue
-		}
-		if f.N == 0 || o.Bytes < least {
-			least = o.Bytes
-		}
-		most = max(most, o.Bytes)
-		f.N++
-		sx, sy = sx+o.Bytes, sy+o.Seconds
-		sxx, sxy = sxx+o.Bytes*o.Bytes, sxy+o.Bytes*o.Seconds
-	}
-	if f.N == 0 {
+// Fit fits a line. Neither part of it is negative: a larger database is never
+// quicker, and none costs less than nothing. With too little to tell a slope
+// from, it is the mean.
+func (s Sums) Fit() Fit {
+	f := Fit{N: s.N}
+	if s.N == 0 {
 		return f
 	}
-	n := float64(f.N)
-	f.base = sy / n
-	variance := sxx - sx*sx/n
-	if f.N < 3 || most < spread*least || variance <= 0 {
+	n := float64(s.N)
+	f.base = s.Seconds / n
+	variance := s.BytesSquared - s.Bytes*s.Bytes/n
+	if s.N < 3 || s.Largest < spread*s.Smallest || variance <= 0 {
 		return f
 	}
-	slope := (sxy - sx*sy/n) / variance
+	slope := (s.ByteSeconds - s.Bytes*s.Seconds/n) / variance
 	if slope <= 0 {
 		return f
 	}
-	f.perByte, f.base = slope, (sy-slope*sx)/n
+	f.perByte, f.base = slope, (s.Seconds-slope*s.Bytes)/n
 	if f.base < 0 {
-		f.perByte, f.base = sxy/sxx, 0
+		f.perByte, f.base = s.ByteSeconds/s.BytesSquared, 0
 	}
 	return f
 }

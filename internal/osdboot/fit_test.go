@@ -36,7 +36,7 @@ func TestFitFollowsTheSizeOfTheDatabaseAndNeverInvents(t *testing.T) {
 		"others do not count":                {all: append(seen(other, 1, 1e6, 2, 1e6, 3, 1e6), seen(reefClean, 1, 30)...), at: 1, want: 30, n: 1},
 		"databases without any size":         {all: seen(reefClean, 0, 5, 0, 7, 0, 9), at: 3, want: 7, n: 3},
 	} {
-		f := FitOf(c.all, reefClean)
+		f := SumsOf(c.all)[reefClean].Fit()
 		got, ok := f.Estimate(c.at * gib)
 		if ok == c.absent || f.N != c.n || ok && math.Abs(got-c.want) > 1e-6*(1+c.want) {
 			t.Errorf("%s: %v %v from %d, want %v from %d", name, got, ok, f.N, c.want, c.n)
