@@ -87,7 +87,7 @@ func New(t testing.TB, o Options) *Cluster {
 // Shared leases the cluster of a release that all test packages share and
 // starts it when nobody has. The lease ends with the test.
 //
-// The cluster has three OSDs, no gateway before EnsureRGWs, and the pools of
+// The cluster has three OSDs, no gateway before EnsureRGWs, clean PGs, and the pools of
 // SharedPools with a little data. A test may add pools, keys, objects and
 // users of its own, named after the test, and should remove the pools. It
 // must not change what others see: flags, cluster-wide options, daemons.
@@ -124,7 +124,14 @@ func shared(t testing.TB, r Release, exclusive bool) *Cluster {
 	t.Helper()
 	o := Options{Release: r, RGWOpsLog: true, RGWOpsSocket: true, Pools: SharedPools()}
 	c := lease(t, func(ctx context.Context) (*Cluster, error) {
-		return cluster.Shared(ctx, o, exclusive, t.Name())
+		c, err := cluster.Shared(ctx, o, exclusive, t.Name())
+		if err != nil {
+			return nil, err
+		}
+		if err := c.WaitClean(ctx); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
 	})
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {

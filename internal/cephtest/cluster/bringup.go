@@ -110,6 +110,9 @@ func (s *supervisor) writeConf(context.Context) error {
 			"osd_max_object_name_len":   "2048",
 			"osd_mclock_skip_benchmark": "true",
 			"osd_fast_shutdown":         "true",
+			// Each OSD takes as many of the machine's fs.aio-max-nr, which a
+			// dozen clusters would use up.
+			"bdev_aio_max_queue_depth": "64",
 		},
 	}
 	for i := range maxRGWs {
