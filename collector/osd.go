@@ -79,9 +79,12 @@ type osdSnapshot struct {
 func (s *osdSnapshot) Emit(e *Emitter) {
 	t := s.table
 	if s.osds != nil {
-		for _, o := range s.osds.OSDs {
+		for i := range s.osds.OSDs {
+			o := &s.osds.OSDs[i]
 			e.EmitBool(t.up, o.Up, osdLabel(o.ID))
 			e.EmitBool(t.in, o.In, osdLabel(o.ID))
+			host, class := s.place(o.ID)
+			e.EmitBool(t.noout, s.osds.OSDHasFlag(o, host, class, "noout"), osdLabel(o.ID))
 		}
 	}
 	if s.usage != nil {
@@ -94,9 +97,21 @@ func (s *osdSnapshot) Emit(e *Emitter) {
 		}
 		e.Emit(t.stray, float64(len(s.usage.Stray)))
 	}
-	for id, m := range s.metadata {
-		s.emitMetadata(e, m, s.classes[id])
+	for _, m := range s.metadata {
+		s.emitMetadata(e, m)
 	}
+}
+
+// place returns the OSD's host and CRUSH device class, empty where not known.
+func (s *osdSnapshot) place(id int32) (host, class string) {
+	class = s.classes[id]
+	if m := s.metadata[id]; m != nil {
+		host = m.Hostname
+		if class == "" {
+			class = m.DeviceClass
+		}
+	}
+	return host, class
 }
 
 // emitUsage says how the space of an OSD is used. An OSD without a size reported
@@ -122,15 +137,13 @@ func (s *osdSnapshot) emitUsage(e *Emitter, u *ceph.OSDUsage) {
 }
 
 // emitMetadata writes the rows to join with. An OSD that never booted has none.
-func (s *osdSnapshot) emitMetadata(e *Emitter, m *ceph.OSDMetadata, class string) {
+func (s *osdSnapshot) emitMetadata(e *Emitter, m *ceph.OSDMetadata) {
 	if m.Hostname == "" && m.Version == "" && m.ObjectStore == "" {
 		return
 	}
-	if class == "" {
-		class = m.DeviceClass
-	}
 	osd := osdLabel(m.ID)
-	e.Emit(s.table.info, 1, osd, m.Hostname, class, m.ObjectStore, m.Version)
+	host, class := s.place(m.ID)
+	e.Emit(s.table.info, 1, osd, host, class, m.ObjectStore, m.Version)
 	seen := make(map[ceph.OSDDevice]bool, len(m.Devices))
 	for _, d := range m.Devices {
 		// Bytes that are no UTF-8 read the same, so two names can be equal.

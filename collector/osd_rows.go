@@ -4,7 +4,7 @@ package collector
 type osdTable struct {
 	Table
 
-	up, in, info, deviceInfo            *Row
+	up, in, noout, info, deviceInfo     *Row
 	size, meta, omap, data, unaccounted *Row
 	sizeUnknown, stray                  *Row
 }
@@ -22,6 +22,7 @@ func newOSDTable() *osdTable {
 	const perOSD, sized = "one per OSD", "one per BlueStore OSD whose size is known"
 	t.up = gauge("up", "1 when the OSD is up", perOSD, fromOSDDump+", osds[].up", "ceph_daemon")
 	t.in = gauge("in", "1 when the OSD is in", perOSD, fromOSDDump+", osds[].in", "ceph_daemon")
+	t.noout = gauge("noout", "1 when noout holds for the OSD: set for the cluster, for the OSD itself, for its device class, or for the CRUSH node with its host's name (`ceph osd set-group noout`); one set for a rack or a root does not show", perOSD, fromOSDDump+", flags_set, osds[].state, device_class_flags, crush_node_flags", "ceph_daemon")
 	t.info = gauge("info", "1, with the OSD's host, CRUSH device class, object store and version as of its last boot", "one per OSD that has ever booted", fromMetadata+"; device class from "+fromDf, "ceph_daemon", "hostname", "device_class", "objectstore", "ceph_version")
 	t.deviceInfo = gauge("device_info", "1, with a disk below the OSD, what it is used for (block, db or wal) and its serial, empty where Ceph does not know it", "one per OSD, role and disk", fromMetadata+", bluestore_bdev_devices, bluefs_db_devices, bluefs_wal_devices, device_ids", "ceph_daemon", "role", "device", "serial")
 	t.size = gauge("size_bytes", "Size of the OSD, to the KiB; absent while unknown, as for an OSD that is out", "one per OSD whose size is known", fromDf+", kb", "ceph_daemon")

@@ -55,7 +55,7 @@ func osdSeries(t *testing.T, p *osdPoller, wantErr bool) map[string]float64 {
 const (
 	twoUp      = `{"epoch":9,"fsid":"f","flags":"","flags_set":[],"require_osd_release":"reef","pools":[],"osds":[{"osd":2,"up":1,"in":1,"weight":1},{"osd":4,"up":0,"in":0,"weight":0}]}`
 	upAndIn    = "cephrisk_osd_up{ceph_daemon=osd.2} cephrisk_osd_in{ceph_daemon=osd.2}"
-	downAndOut = "cephrisk_osd_up{ceph_daemon=osd.4} cephrisk_osd_in{ceph_daemon=osd.4}"
+	downAndOut = "cephrisk_osd_up{ceph_daemon=osd.4} cephrisk_osd_in{ceph_daemon=osd.4} cephrisk_osd_noout{ceph_daemon=osd.2} cephrisk_osd_noout{ceph_daemon=osd.4}"
 )
 
 // mapSeries adds what twoUp says.
@@ -206,7 +206,7 @@ func TestOSDCollectorKeepsWhatEachCommandAnswers(t *testing.T) {
 		return out
 	}
 	p.client.Commander = a.with("osd dump", failure)
-	if diff := cmp.Diff(without("up", "in{"), osdSeries(t, p, true)); diff != "" {
+	if diff := cmp.Diff(without("up", "in{", "noout"), osdSeries(t, p, true)); diff != "" {
 		t.Errorf("without the map (-want +got):\n%s", diff)
 	}
 	p.client.Commander = a.with("osd df", failure)
@@ -216,5 +216,42 @@ func TestOSDCollectorKeepsWhatEachCommandAnswers(t *testing.T) {
 	p.client.Commander = answers{}
 	if got := osdSeries(t, p, true); len(got) != 0 {
 		t.Errorf("with no answer at all: %v", got)
+	}
+}
+
+// A flag of the whole cluster, of the OSD, of its device class or of its host
+// keeps it from being marked out; that of another does not.
+func TestNooutHoldsForTheOSDsItIsSetFor(t *testing.T) {
+	const (
+		metadata = `[{"id":2,"hostname":"h1.example","osd_objectstore":"bluestore"},{"id":4,"hostname":"h2","osd_objectstore":"bluestore"}]`
+		df       = `{"nodes":[{"id":2,"device_class":"hdd","name":"osd.2","type":"osd","kb":0},{"id":4,"device_class":"ssd","name":"osd.4","type":"osd","kb":0}],"stray":[]}`
+	)
+	for name, c := range map[string]struct {
+		cluster, state, nodes, classes string
+		two, four                      float64
+	}{
+		"none":              {},
+		"cluster":           {cluster: `"noout"`, two: 1, four: 1},
+		"another flag":      {cluster: `"noscrub"`, state: `"noin"`, nodes: `"h1":["noin"]`, classes: `"hdd":["noup"]`},
+		"one OSD":           {state: `"noout"`, two: 1},
+		"device class":      {classes: `"ssd":["noout"]`, four: 1},
+		"host, short name":  {nodes: `"h1":["noout","noin"]`, two: 1},
+		"host, whole name":  {nodes: `"h1.example":["noout"]`, two: 1},
+		"a host beside":     {nodes: `"h3":["noout"]`},
+		"a rack is unknown": {nodes: `"rack1":["noout"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := c.state
+			if state == "" {
+				state = `"exists","up"`
+			}
+			osds := `{"epoch":9,"fsid":"f","flags":"","flags_set":[` + c.cluster + `],"require_osd_release":"reef","pools":[],"osds":[` +
+				`{"osd":2,"up":1,"in":1,"weight":1,"state":[` + state + `]},{"osd":4,"up":1,"in":1,"weight":1,"state":["exists","up"]}],` +
+				`"crush_node_flags":{` + c.nodes + `},"device_class_flags":{` + c.classes + `}}`
+			got := osdSeries(t, newTestOSDPoller(answers{"osd dump": osds, "osd df": df, "osd metadata": metadata}), false)
+			if two, four := got["cephrisk_osd_noout{ceph_daemon=osd.2}"], got["cephrisk_osd_noout{ceph_daemon=osd.4}"]; two != c.two || four != c.four {
+				t.Errorf("osd.2 %v, osd.4 %v, want %v and %v", two, four, c.two, c.four)
+			}
+		})
 	}
 }

@@ -17,6 +17,9 @@ type OSDMap struct {
 	RequireOSDRelease string   // "pacific", "reef", "tentacle"
 	Pools             []Pool
 	OSDs              []OSD
+	// NodeFlags are flags of OSDs below a CRUSH node, by the node's name, and
+	// ClassFlags those of a device class: `ceph osd set-group`.
+	NodeFlags, ClassFlags map[string][]string
 }
 
 // Pool is an entry of pools.
@@ -67,11 +70,21 @@ type OSD struct {
 	ID     int32
 	UUID   string
 	Up, In bool
-	Weight float64 // 0 to 1
+	Weight float64  // 0 to 1
+	State  []string // "exists", "up", ..., and flags of its own such as "noout"
 }
 
 // HasFlag reports whether that cluster flag is set.
 func (m *OSDMap) HasFlag(flag string) bool { return hasFlag(m.Flags, flag) }
+
+// OSDHasFlag reports whether that flag holds for the OSD: set for the cluster,
+// the OSD itself, its device class, or the CRUSH node that has its host's name.
+// Flags of nodes further up, such as racks, are not found.
+func (m *OSDMap) OSDHasFlag(o *OSD, host, class, flag string) bool {
+	short, _, _ := strings.Cut(host, ".")
+	return m.HasFlag(flag) || hasFlag(o.State, flag) || hasFlag(m.ClassFlags[class], flag) ||
+		hasFlag(m.NodeFlags[host], flag) || hasFlag(m.NodeFlags[short], flag)
+}
 
 // HasFlag reports whether that pool flag is set.
 func (p *Pool) HasFlag(flag string) bool { return hasFlag(p.Flags, flag) }
@@ -95,6 +108,9 @@ func DecodeOSDMap(data []byte) (*OSDMap, error) {
 		Release  string    `json:"require_osd_release"`
 		Pools    []rawPool `json:"pools"`
 		OSDs     []rawOSD  `json:"osds"`
+
+		NodeFlags  map[string][]string `json:"crush_node_flags"`
+		ClassFlags map[string][]string `json:"device_class_flags"`
 	}
 	const what = "osd dump"
 	if _, err := decode(what, data, &raw); err != nil {
@@ -106,6 +122,7 @@ func DecodeOSDMap(data []byte) (*OSDMap, error) {
 	m := &OSDMap{
 		FSID: *raw.FSID, Epoch: *raw.Epoch, Flags: raw.FlagsSet, RequireOSDRelease: raw.Release,
 		Pools: make([]Pool, 0, len(raw.Pools)), OSDs: make([]OSD, 0, len(raw.OSDs)),
+		NodeFlags: raw.NodeFlags, ClassFlags: raw.ClassFlags,
 	}
 	if m.Flags == nil {
 		m.Flags = list(*raw.Flags)
@@ -168,13 +185,14 @@ type rawOSD struct {
 	Up     *int     `json:"up"`
 	In     *int     `json:"in"`
 	Weight *float64 `json:"weight"`
+	State  []string `json:"state"`
 }
 
 func (r *rawOSD) osd() (OSD, error) {
 	var m missing
 	return OSD{
 		ID: need(&m, "osd", r.ID), UUID: r.UUID, Up: need(&m, "up", r.Up) != 0, In: need(&m, "in", r.In) != 0,
-		Weight: need(&m, "weight", r.Weight),
+		Weight: need(&m, "weight", r.Weight), State: r.State,
 	}, m.err
 }
 
