@@ -134,13 +134,17 @@ func (p *pgPoller) Pace() (wait, interval time.Duration) {
 var errNotReady = errors.New("mgr has no reports of the OSDs yet (pg_ready is false)")
 
 // Poll implements Poller. The big dump is asked for only where the small
-// question has just been answered: a mgr that hangs is not given more to do.
+// question has just been answered: a mgr that hangs is not given more to do. It
+// needs the monitors, too; what moves is read without them.
 func (p *pgPoller) Poll(ctx context.Context, now time.Time) (Snapshot, error) {
 	healthErr := p.pollHealth(ctx)
 	err := p.pollFast(ctx)
 	switch {
 	case err != nil:
 		p.fullFails = true
+	case unanswered(healthErr):
+		p.fullFails = true
+		p.deps.PGs.fail(healthErr)
 	case p.fullFails || !now.Before(p.nextFull):
 		err = p.pollFull(ctx)
 		p.fullFails = err != nil
@@ -153,6 +157,12 @@ func (p *pgPoller) Poll(ctx context.Context, now time.Time) (Snapshot, error) {
 		return nil, errors.Join(err, healthErr)
 	}
 	return s, errors.Join(err, healthErr)
+}
+
+// unanswered tells whether nobody answered a command.
+func unanswered(err error) bool {
+	var e interface{ Unanswered() bool }
+	return errors.As(err, &e) && e.Unanswered()
 }
 
 func (p *pgPoller) pollHealth(ctx context.Context) error {

@@ -460,3 +460,31 @@ func TestFlagsOfThePGCollectorAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// unansweredError is how internal/rados tells that nobody answered.
+type unansweredError struct{ error }
+
+func (unansweredError) Unanswered() bool { return true }
+
+// Without a quorum the mgr still tells what moves; the dump, which needs the map,
+// is not asked for, and comes with the first poll that has a quorum.
+func TestWithoutAQuorumWhatMovesStaysFreshAndTheDumpWaits(t *testing.T) {
+	b, good := newPGBench(t), small(smallPG("5.0", "active+clean", 100, 100, ""))
+	b.mustPoll(good)
+	silent := unansweredError{errors.New("monitors do not answer")}
+	dumps := 0
+	hung := good.with("health", silent).with("osd dump", func() (string, error) { dumps++; return "", silent })
+	for range 3 {
+		b.now = b.now.Add(2 * time.Minute)
+		if _, err := b.poll(hung); !errors.Is(err, silent) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if dumps != 0 || !b.p.fast.at.Equal(b.now) || b.p.full.at.Equal(b.now) {
+		t.Errorf("asked for the map %d times; small answer of %v, dump of %v, now %v", dumps, b.p.fast.at, b.p.full.at, b.now)
+	}
+	b.now = b.now.Add(time.Second)
+	if b.mustPoll(good); !b.p.full.at.Equal(b.now) {
+		t.Errorf("dump of %v, now %v", b.p.full.at, b.now)
+	}
+}

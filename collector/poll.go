@@ -55,6 +55,7 @@ type pollStatus struct {
 	duration    time.Duration
 	lastSuccess time.Time
 	interval    time.Duration
+	polls       uint64
 	failures    uint64
 	panics      uint64
 	dropped     uint64 // samples that the emitter refused
@@ -236,6 +237,7 @@ func (r *runner) record(poll *pollRecord, o outcome, took time.Duration) time.Du
 	before := s.err
 	s.duration, s.interval, s.success, s.err = took, interval, o.err == nil, o.err
 	s.dropped += uint64(o.dropped)
+	s.polls++
 	if o.panicked {
 		s.panics++
 	}

@@ -115,6 +115,7 @@ func TestBeforeTheFirstPollThereIsNoSuccessAndNoValue(t *testing.T) {
 		synctest.Wait()
 		want := map[string]float64{
 			"cephrisk_collector_interval_seconds{collector=test}":      60,
+			"cephrisk_collector_polls_total{collector=test}":           0,
 			"cephrisk_collector_failures_total{collector=test}":        0,
 			"cephrisk_collector_panics_total{collector=test}":          0,
 			"cephrisk_collector_dropped_samples_total{collector=test}": 0,

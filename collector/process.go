@@ -56,7 +56,7 @@ func newProcessTable() *processTable {
 	t.rejected = add("ceph_commands_rejected_total", "Commands refused at once because too many given-up ones are still inside librados", Counter)
 	t.received = add("ceph_received_bytes_total", "Bytes of the answers of mon and mgr", Counter)
 	t.stuck = add("ceph_commands_stuck", "Given-up commands that are inside librados now", Gauge)
-	t.stuckLimit = add("ceph_commands_stuck_limit", "Number of stuck commands at which further ones are refused", Gauge)
+	t.stuckLimit = add("ceph_commands_stuck_limit", "Number of stuck commands at which further ones are refused; three quarters of it for those that wait for a mon, or for a mgr, alone", Gauge)
 	return t
 }
 

@@ -24,7 +24,7 @@ type Set struct {
 // selfTable is what the wrapper says about every collector.
 type selfTable struct {
 	Table
-	success, duration, lastSuccess, interval, failures, panics, dropped *Row
+	success, duration, lastSuccess, interval, polls, failures, panics, dropped *Row
 }
 
 func newSelfTable() *selfTable {
@@ -38,7 +38,8 @@ func newSelfTable() *selfTable {
 	t.duration = add("duration_seconds", "Wall time of the last poll", Gauge)
 	t.lastSuccess = add("last_success_timestamp_seconds", "Instant of the last successful poll; absent when there was none", Gauge)
 	t.interval = add("interval_seconds", "Poll interval in force: the configured one, or longer where a poll takes more than a tenth of it. Series older than three intervals are dropped", Gauge)
-	t.failures = add("failures_total", "Polls that failed", Counter)
+	t.polls = add("polls_total", "Polls by their outcomes, good or bad; one that did not return in time counts then and, when it returns, again", Counter)
+	t.failures = add("failures_total", "Polls that failed, counted like cephrisk_collector_polls_total", Counter)
 	t.panics = add("panics_total", "Polls that ended in a panic, which is a bug of the exporter", Counter)
 	t.dropped = add("dropped_samples_total", "Samples that were not exported because they contradicted their own declaration, which is a bug of the exporter", Counter)
 	return t
@@ -153,6 +154,7 @@ func (s *Set) emitSelf(e *Emitter, name string, st pollStatus) {
 		e.Emit(s.self.lastSuccess, float64(st.lastSuccess.UnixMicro())/1e6, name)
 	}
 	e.Emit(s.self.interval, st.interval.Seconds(), name)
+	e.Emit(s.self.polls, float64(st.polls), name)
 	e.Emit(s.self.failures, float64(st.failures), name)
 	e.Emit(s.self.panics, float64(st.panics), name)
 	e.Emit(s.self.dropped, float64(st.dropped), name)

@@ -6,6 +6,47 @@ import (
 	"time"
 )
 
+// session returns the connection to use for a call. For a mgr that is the spare
+// one as long as no new one has been made.
+func (w *watchdog) session(ctx context.Context, to target) (*session, error) {
+	if s := w.spareFor(to); s != nil {
+		return s, nil
+	}
+	return w.connected(ctx)
+}
+
+func (w *watchdog) spareFor(to target) *session {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if to != toMgr || w.isClosed() {
+		return nil
+	}
+	return w.spare
+}
+
+// replaceSpare keeps s, nil for none, in place of the one that was kept. It is
+// called with mu held.
+func (w *watchdog) replaceSpare(s *session) {
+	old := w.spare
+	w.spare = s
+	if old == nil {
+		return
+	}
+	w.retire(old)
+	w.shutdownUnused(old)
+}
+
+// shutdownUnused shuts down a retired session unless a call is still on it, which
+// will. It is called with mu held.
+func (w *watchdog) shutdownUnused(s *session) {
+	if s.calls > 0 {
+		return
+	}
+	w.inside[toMon]++
+	w.stuck[toMon]++
+	go w.shutdownIdle(s)
+}
+
 // connected returns a session with a connection: the current one, or a new one
 // that this or another caller has begun to make. One attempt at a time is made,
 // for all who wait.
@@ -64,6 +105,8 @@ func (w *watchdog) connect(s *session, timer *time.Timer) {
 		s.conn, s.err = conn, a.err
 		if a.err != nil {
 			w.retire(s)
+		} else {
+			w.replaceSpare(nil)
 		}
 		close(s.ready)
 	}
@@ -114,15 +157,12 @@ func (w *watchdog) close() <-chan struct{} {
 		return w.drained
 	}
 	close(w.closed)
+	w.replaceSpare(nil)
 	if s := w.cur; s != nil {
 		select {
 		case <-s.ready:
 			w.retire(s)
-			if s.calls == 0 {
-				w.inside[toMon]++
-				w.stuck[toMon]++
-				go w.shutdownIdle(s)
-			}
+			w.shutdownUnused(s)
 		default:
 			s.err = ErrClosed
 			w.abandonConnect(s)

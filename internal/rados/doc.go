@@ -37,8 +37,12 @@
 // Config.MaxAbandoned calls inside librados at once, waited for or not. When
 // all of these places are taken by calls nobody waits for any more, further
 // calls fail at once with ErrTooManyAbandoned. A quarter of the places is kept
-// from mgr commands, so that a mgr that hangs for hours does not shut out what
-// the monitors can tell.
+// from mgr commands and another from those that wait for a mon, so that one
+// that hangs for hours does not shut out what the other can tell.
+//
+// A connection on which a mon did not answer is still good for mgr commands,
+// and a new one cannot be made until a mon answers: it is kept for them until
+// then.
 //
 // A mgr command is given up a little before its time is up, and the rest of
 // the time is spent on asking the monitors who the active mgr is, so that the

@@ -89,6 +89,17 @@ func (e *Error) Unwrap() []error {
 	return both
 }
 
+// Unanswered tells that the command got no answer at all, not even a refusal: to
+// ask for more at once would be in vain.
+func (e *Error) Unanswered() bool {
+	for _, kind := range []error{ErrGivenUp, ErrNoQuorum, ErrNoActiveMgr, ErrMgrHung, ErrTooManyAbandoned, ErrClosed} {
+		if errors.Is(e, kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // asError returns err as an *Error, of this operation unless it has its own.
 func asError(op string, err error) error {
 	own, ok := err.(*Error)

@@ -27,7 +27,7 @@ func (w *watchdog) stats() Stats {
 	s := w.count
 	s.Inside = w.inside[toMon] + w.inside[toMgr]
 	s.Stuck = w.stuck[toMon] + w.stuck[toMgr]
-	s.Limit = w.limit[toMon]
+	s.Limit = w.total
 	return s
 }
 

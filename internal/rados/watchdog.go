@@ -14,7 +14,7 @@ import (
 var errNoAnswer = fmt.Errorf("%w: no answer in time", ErrGivenUp)
 
 // watchdog makes the calls into librados: each in a goroutine that can be left
-// behind, at most limit of them at once, on connections that are replaced when
+// behind, at most total of them at once, on connections that are replaced when
 // one was left behind on them.
 type watchdog struct {
 	dial    func() (conn, error)
@@ -23,11 +23,16 @@ type watchdog struct {
 
 	mu  sync.Mutex
 	cur *session // what new calls use; nil when they have to connect first
+	// spare is the connection on which a mon did not answer: a mgr still
+	// does, and there may be none to reach over a new one. It is let go of
+	// when a new one works.
+	spare *session
 	// inside counts the calls inside librados by whom they wait for, stuck
 	// those among them that nobody waits for any more. Connecting and
 	// shutting down count as calls that wait for a mon.
 	inside, stuck [targets]int
 	limit         [targets]int
+	total         int           // bound of all together
 	changed       chan struct{} // closed and replaced when a place is free or stuck
 	closed        chan struct{} // closed by close
 	drained       chan struct{} // closed once nothing is inside after close
@@ -59,8 +64,10 @@ func (w *watchdog) init(cfg Config, dial func() (conn, error)) {
 	w.dial = dial
 	w.log = cfg.Log
 	w.timeout = cfg.Timeout
-	w.limit[toMon] = cfg.MaxAbandoned
-	w.limit[toMgr] = max(1, cfg.MaxAbandoned*3/4)
+	w.total = cfg.MaxAbandoned
+	for to := range targets {
+		w.limit[to] = max(1, w.total*3/4) // one that hangs must not shut out the other
+	}
 	w.changed = make(chan struct{})
 	w.closed = make(chan struct{})
 	w.drained = make(chan struct{})
@@ -73,7 +80,7 @@ func (w *watchdog) do(ctx context.Context, to target, run func(conn) answer) (an
 		if ctx.Err() != nil {
 			return answer{}, fmt.Errorf("%w before it began: %w", ErrGivenUp, context.Cause(ctx))
 		}
-		s, err := w.connected(ctx)
+		s, err := w.session(ctx, to)
 		if err != nil {
 			return answer{}, err
 		}
@@ -104,7 +111,7 @@ func (w *watchdog) begin(ctx context.Context, to target, s *session) (*call, err
 	if err := w.place(ctx, to); err != nil {
 		return nil, err
 	}
-	if s.retired {
+	if s.retired || to == toMon && w.spare == s {
 		w.release(to, false)
 		return nil, nil
 	}
@@ -125,10 +132,10 @@ func (w *watchdog) place(ctx context.Context, to target) error {
 		switch total := w.inside[toMon] + w.inside[toMgr]; {
 		case w.isClosed():
 			return ErrClosed
-		case total < w.limit[toMon] && w.inside[to] < w.limit[to]:
+		case total < w.total && w.inside[to] < w.limit[to]:
 			w.inside[to]++
 			return nil
-		case w.stuck[toMon]+w.stuck[toMgr] >= w.limit[toMon], w.stuck[to] >= w.limit[to]:
+		case w.stuck[toMon]+w.stuck[toMgr] >= w.total, w.stuck[to] >= w.limit[to]:
 			w.count.Rejected++
 			return &Error{
 				Kind:  ErrTooManyAbandoned,
@@ -216,7 +223,12 @@ func (w *watchdog) leave(c *call, why error) (answer, error) {
 	c.left = true
 	w.stuck[c.to]++
 	w.count.Abandoned++
-	w.retire(c.session)
+	if c.to == toMon && w.cur == c.session {
+		w.replaceSpare(c.session)
+		w.cur = nil
+	} else if w.spare != c.session || c.to == toMgr {
+		w.retire(c.session)
+	}
 	w.broadcast()
 	w.mu.Unlock()
 	after := time.Since(c.began)
@@ -236,6 +248,9 @@ func (w *watchdog) retire(s *session) {
 	s.retired = true
 	if w.cur == s {
 		w.cur = nil
+	}
+	if w.spare == s {
+		w.spare = nil
 	}
 }
 

@@ -211,6 +211,75 @@ func TestHungMonIsNoQuorum(t *testing.T) {
 	})
 }
 
+func TestTheMgrAnswersWhileTheMonsDoNot(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
+		wantAnswer(t, "mon:a")(c.MonCommand(bg, []byte("a")))
+		hold := make(chan struct{})
+		f.set(func() { f.holdMon, f.holdDial = hold, hold })
+		for range 3 {
+			_, err := c.MonCommand(bg, []byte("a"))
+			wantKind(t, err, ErrGivenUp)
+			start := time.Now()
+			wantAnswer(t, "mgr:b")(c.MgrCommand(bg, []byte("b")))
+			if took := time.Since(start); took != 0 {
+				t.Errorf("the mgr's answer took %v", took)
+			}
+		}
+		if n := f.shutdowns.Load(); n != 0 {
+			t.Errorf("%d connections shut down", n)
+		}
+		f.set(func() { f.holdMon, f.holdDial = nil, nil })
+		close(hold)
+		synctest.Wait()
+		wantAnswer(t, "mon:a")(c.MonCommand(bg, []byte("a")))
+		wantAnswer(t, "mgr:b")(c.MgrCommand(bg, []byte("b")))
+		synctest.Wait()
+		if n := len(f.conns); n < 2 || f.conns[0].calls.Load() != 5 || !f.conns[0].down.Load() || f.conns[n-1].down.Load() {
+			t.Errorf("%d connections, %d calls on the first, down: %v", n, f.conns[0].calls.Load(), f.conns[0].down.Load())
+		}
+	})
+}
+
+func TestMonsThatHangForeverLeavePlacesForTheMgr(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
+		wantAnswer(t, "mon:a")(c.MonCommand(bg, []byte("a")))
+		hold := make(chan struct{})
+		f.set(func() { f.holdMon, f.holdDial = hold, hold })
+		for n := 0; c.Stats().Rejected == 0; n++ {
+			if _, err := c.MonCommand(bg, []byte("a")); err == nil || n > 20 {
+				t.Fatalf("call %d: %v, %+v", n, err, c.Stats())
+			}
+		}
+		if s := c.Stats(); s.Stuck != 6 || s.Limit != 8 {
+			t.Errorf("%+v", s)
+		}
+		wantAnswer(t, "mgr:b")(c.MgrCommand(bg, []byte("b")))
+		f.set(func() { f.holdMon, f.holdDial = nil, nil })
+		close(hold)
+	})
+}
+
+func TestWhereTheMgrHangsTooTheSpareConnectionIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
+		wantAnswer(t, "mon:a")(c.MonCommand(bg, []byte("a")))
+		hold := make(chan struct{})
+		f.set(func() { f.holdMon, f.holdDial, f.holdMgr = hold, hold, hold })
+		_, err := c.MonCommand(bg, []byte("a"))
+		wantKind(t, err, ErrNoQuorum)
+		for range 2 {
+			_, err = c.MgrCommand(bg, []byte("b"))
+			wantKind(t, err, ErrGivenUp)
+		}
+		if n := f.sentMgr.Load(); n != 1 {
+			t.Errorf("%d commands sent to a mgr that owes an answer", n)
+		}
+		f.set(func() { f.holdMon, f.holdDial, f.holdMgr = nil, nil, nil })
+		close(hold)
+		synctest.Wait()
+		wantAnswer(t, "mgr:b")(c.MgrCommand(bg, []byte("b")))
+	})
+}
+
 func TestHungConnectIsGivenUpForAllWhoWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
 		hold := make(chan struct{})
@@ -254,7 +323,7 @@ func TestHungShutdownKeepsItsPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T, f *fakeCluster, c *Client) {
 		hold := make(chan struct{})
 		f.set(func() { f.holdShutdown, f.monErr = hold, &Error{Cause: syscall.ESHUTDOWN} })
-		for range 8 {
+		for range 6 {
 			_, err := c.MonCommand(bg, []byte("a"))
 			wantKind(t, err, syscall.ESHUTDOWN)
 		}
@@ -348,7 +417,7 @@ func TestCallersWhoWaitedForAPlaceShareANewConnection(t *testing.T) {
 			return err
 		}
 		var callers sync.WaitGroup
-		for range 7 {
+		for range 5 {
 			callers.Go(func() {
 				if err := ask(time.Minute); err != nil {
 					t.Error(err)
@@ -357,7 +426,7 @@ func TestCallersWhoWaitedForAPlaceShareANewConnection(t *testing.T) {
 		}
 		callers.Go(func() { wantKind(t, ask(5*time.Second), ErrNoQuorum) })
 		synctest.Wait()
-		// All places are taken: one waits with the old connection in its
+		// All places for mon commands are taken: one waits with the old connection in its
 		// hands, two come when it has been given up.
 		later := func() {
 			if err := ask(time.Minute); err != nil {
@@ -372,10 +441,10 @@ func TestCallersWhoWaitedForAPlaceShareANewConnection(t *testing.T) {
 		f.set(func() { f.holdMon = nil })
 		close(hold)
 		callers.Wait()
-		if s := c.Stats(); s.Connects != 2 || s.MonCalls != 12 || s.Abandoned != 1 {
+		if s := c.Stats(); s.Connects != 2 || s.MonCalls != 10 || s.Abandoned != 1 {
 			t.Errorf("%+v", s)
 		}
-		if first, second := f.conns[0].calls.Load(), f.conns[1].calls.Load(); first != 9 || second != 3 {
+		if first, second := f.conns[0].calls.Load(), f.conns[1].calls.Load(); first != 7 || second != 3 {
 			t.Errorf("%d calls began on the first connection, %d on the second", first, second)
 		}
 	})
