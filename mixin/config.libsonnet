@@ -33,7 +33,7 @@
 
     // Windows of rates, by how the names of recorded series spell them. A drill that
     // cannot wait for hours replaces the values; nobody else has a reason to.
-    windows: { '15m': '15m', '30m': '30m', '1h': '1h', '6h': '6h', '1d': '1d' },
+    windows: { '5m': '5m', '15m': '15m', '30m': '30m', '1h': '1h', '6h': '6h', '1d': '1d' },
 
     // PGs and other things that an alert names at most.
     worstPGs: 5,

@@ -7,7 +7,11 @@
     boot: { rules: import 'rules/boot.libsonnet' },
     exporter: { rules: import 'rules/exporter.libsonnet', alerts: import 'alerts/exporter.libsonnet' },
     hardware: { rules: import 'rules/hardware.libsonnet', alerts: import 'alerts/hardware.libsonnet' },
+    latency: { rules: import 'rules/latency.libsonnet' },
+    osds: { rules: import 'rules/osds.libsonnet' },
     scrub: { rules: import 'rules/scrub.libsonnet', alerts: import 'alerts/scrub.libsonnet' },
+    shelves: { rules: import 'rules/shelves.libsonnet' },
+    uploads: { rules: import 'rules/uploads.libsonnet' },
   },
   local groups(kind) = {
     groups: [
@@ -21,7 +25,18 @@
   local unknown = std.setDiff(std.objectFields(config.alerts), named),
   assert unknown == [] : 'configuration for alerts that do not exist: ' + std.join(', ', unknown),
 
+  local dashboards = (import 'dashboards/dashboards.libsonnet')(config),
+  // Alerts link the panel that shows their cause.
+  local panels = std.foldl(
+    function(a, d) { [n]: '%s/d/%s?viewPanel=%d' % [config.grafanaURL, d.uid, d.alerts[n]] for n in std.objectFields(d.alerts) } + a,
+    [dashboards[name] for name in std.objectFields(dashboards)],
+    {}
+  ),
+  local linked(rule) = if config.grafanaURL == '' || !std.objectHas(panels, rule.alert) then rule else rule {
+    annotations+: { dashboard_url: panels[rule.alert] + '{{ with $labels.%s }}&var-cluster={{ . | urlquery }}{{ end }}' % config.clusterLabel },
+  },
+
   prometheusRules+:: groups('rules'),
-  prometheusAlerts+:: alerts,
-  grafanaDashboards+:: (import 'dashboards/dashboards.libsonnet')(config),
+  prometheusAlerts+:: { groups: [g { rules: [linked(r) for r in g.rules] } for g in alerts.groups] },
+  grafanaDashboards+:: dashboards,
 }

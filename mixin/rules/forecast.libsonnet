@@ -12,6 +12,7 @@ function(config)
     r.gauge('scrub_forecast_achieved_bytes_per_second', ['pool_id']),
     r.gauge('scrub_forecast_required_pgs_per_second', ['pool_id']),
     r.gauge('scrub_forecast_achieved_pgs_per_second', ['pool_id']),
+    r.gauge('scrub_forecast_past_late_pgs', ['level', 'horizon']),
     r.gauge('scrub_forecast_past_error_pgs', ['level', 'horizon']),
   ]
   + record.held(config, 'scrub_forecast_late_pgs')

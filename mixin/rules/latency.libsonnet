@@ -1,0 +1,33 @@
+// Latency of client operations by what OSDs are doing, and what OSDs run with.
+function(config)
+  local vars = config.windows { cluster: config.clusterLabel, selector: config.selector };
+  [
+    {
+      // For quantiles of the whole cluster. Per host only quantiles are recorded:
+      // buckets of every host would double the largest histogram there is.
+      record: 'cephrisk:op_latency_seconds_bucket:rate5m',
+      expr: 'sum by (%(cluster)s, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(5m)s])))' % vars,
+    },
+    {
+      record: 'cephrisk:host_op_seconds:rate5m',
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (rate(cephrisk_host_op_latency_seconds_sum{%(selector)s}[%(5m)s]))' % vars,
+    },
+    {
+      record: 'cephrisk:host_ops:rate5m',
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (rate(cephrisk_host_op_latency_seconds_count{%(selector)s}[%(5m)s]))' % vars,
+    },
+    {
+      // OSDs that do it, on average.
+      record: 'cephrisk:osd_activity_seconds:rate5m',
+      expr: 'sum by (%(cluster)s, activity) (max by (%(cluster)s, ceph_daemon, activity) (rate(cephrisk_osd_activity_seconds_total{%(selector)s}[%(5m)s])))' % vars,
+    },
+    {
+      record: 'cephrisk:osd_running:osds',
+      expr: 'count by (%(cluster)s, ceph_version, release, op_queue, mclock_profile) (max by (%(cluster)s, ceph_daemon, ceph_version, release, op_queue, mclock_profile) (cephrisk_osd_running_info{%(selector)s}))' % vars,
+    },
+    {
+      // Measured capacities are different on every OSD.
+      record: 'cephrisk:osd_running_option:osds',
+      expr: 'count_values by (%(cluster)s, option) ("value", max by (%(cluster)s, ceph_daemon, option) (cephrisk_osd_running_option{%(selector)s, option!~"osd_mclock_max_capacity_iops_.*"}))' % vars,
+    },
+  ]
