@@ -21,10 +21,13 @@ import (
 )
 
 type rule struct {
-	Record, Alert, Expr string
-	For                 string
-	KeepFiringFor       string `json:"keep_firing_for"`
-	Labels, Annotations map[string]string
+	Record        string            `json:"record,omitempty"`
+	Alert         string            `json:"alert,omitempty"`
+	Expr          string            `json:"expr"`
+	For           string            `json:"for,omitempty"`
+	KeepFiringFor string            `json:"keep_firing_for,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
 }
 
 type pack struct {
@@ -35,10 +38,13 @@ type pack struct {
 }
 
 type groups struct {
-	Groups []struct {
-		Name  string
-		Rules []rule
-	}
+	Groups []group `json:"groups"`
+}
+
+type group struct {
+	Name     string `json:"name"`
+	Interval string `json:"interval"`
+	Rules    []rule `json:"rules"`
 }
 
 func (g groups) all() []rule {

@@ -8,7 +8,8 @@ local text = import 'text.libsonnet';
     assert std.objectHas(config.alerts, name) : 'no configuration for alert ' + name;
     local own = config.alerts[name];
     // <key> in a text is the value of that key of the alert's configuration.
-    local told(s) = std.foldl(function(s, key) std.strReplace(s, '<' + key + '>', std.toString(own[key])), std.objectFields(own), s);
+    local plain(v) = if std.isNumber(v) && v != std.floor(v) then '%g' % v else std.toString(v);
+    local told(s) = std.foldl(function(s, key) std.strReplace(s, '<' + key + '>', plain(own[key])), std.objectFields(own), s);
     assert std.member($.severities, own.severity) : '%s: unknown severity %s' % [name, own.severity];
     assert text.seconds(own['for']) <= 3600 : name + ': for is longer than an hour, use a range instead';
     {
