@@ -78,10 +78,11 @@ function(config)
         cephrisk:osd_late_pgs >= %(pgs)g
         and min_over_time(cephrisk:osd_late_pgs[%(window)s:%(step)s]) >= %(pgs)g
         and cephrisk:osd_late_pgs > on (%(cluster)s, level) group_left () (%(share)g * sum by (%(cluster)s, level) (cephrisk:osd_late_pgs))
+        and on (%(cluster)s) sum by (%(cluster)s) (cephrisk:scrub_completions:rate6h) > 0
         and %(enough)s
       ||| % (c { enough: c.present('cephrisk:osd_late_pgs', c.window) }),
       '{{ $labels.ceph_daemon }}' + at + ' holds up {{ $value }} late {{ $labels.level }} scrubs',
-      '{{ $labels.ceph_daemon }} is the primary of {{ $value }} late PGs, more than <share> of all: it does not begin their {{ $labels.level }} scrubs while other OSDs do.'
+      '{{ $labels.ceph_daemon }} is the primary of {{ $value }} late PGs, more than <share> of all: it does not begin their {{ $labels.level }} scrubs while others are scrubbed.'
     ),
     new(
       'CephRiskScrubFlagLeftOn',
