@@ -146,13 +146,17 @@ func rolesText(r collector.Role) string {
 	}
 }
 
-// choose applies the role's defaults, which a collector's own flag overrides.
-func choose(flags []*collectorFlags, role string) []chosen {
-	roles := map[string]collector.Role{
+func roleOf(role string) collector.Role {
+	return map[string]collector.Role{
 		"cluster": collector.RoleCluster,
 		"host":    collector.RoleHost,
 		"all":     collector.RoleCluster | collector.RoleHost,
 	}[role]
+}
+
+// choose applies the role's defaults, which a collector's own flag overrides.
+func choose(flags []*collectorFlags, role string) []chosen {
+	roles := roleOf(role)
 	var out []chosen
 	for _, f := range flags {
 		on := f.spec.Roles&roles != 0

@@ -68,23 +68,10 @@ func (a *application) handler() (http.Handler, error) {
 		_, _ = w.Write([]byte("ceph_risk_exporter is alive\n"))
 	})
 	mux.HandleFunc("GET /-/ready", a.ready)
-	landing, err := web.NewLandingPage(web.LandingConfig{
-		Name:        "Ceph risk exporter",
-		Description: "The risks of a Ceph cluster that Ceph's own metrics do not show",
-		Version:     version().Version,
-		Profiling:   "false",
-		Links: []web.LandingLinks{
-			{Address: "/metrics", Text: "Metrics"},
-			{Address: "/-/ready", Text: "Ready", Description: "every collector has ended its first poll"},
-			{Address: "/-/healthy", Text: "Healthy", Description: "the process serves"},
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("GET /{$}", landing)
 	if !a.cfg.noPages {
-		mux.Handle("GET /debug/collector", collector.NewDebugHandler(a.set))
+		if err := a.pages(mux); err != nil {
+			return nil, err
+		}
 	}
 	if a.cfg.pprof {
 		profiles(mux)
