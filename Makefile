@@ -69,6 +69,10 @@ test-long: roots ## hours: long live runs, soak, the README in a bare root
 backtest: roots ## an hour: forecasts against what three real clusters then did (docs/forecast.md)
 	CEPHRISK_LONG=1 go test -timeout 3h -run '^TestBacktest$$' -v ./cmd/scrubplan
 
+.PHONY: drill
+drill: roots ## half an hour: real faults, and the pages they bring (docs/fire-drill.md)
+	CEPHRISK_LONG=1 go test -timeout 3h -run '^TestFireDrill$$' -v ./mixin/drill -update
+
 .PHONY: bench
 bench: deps ## figures, as recorded in docs/performance.md
 	@mkdir -p build

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/enclosure"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/state"
 )
 
@@ -43,6 +44,8 @@ type Deps struct {
 	// PGs is where the pg collector leaves its last full dump for others; nil
 	// where nobody shares it.
 	PGs *PGFeed
+	// SES opens a SES device; nil: through the kernel, below Paths.Dev.
+	SES func(enclosure.Device) enclosure.Transport
 	// Now is the clock. It is read once per poll by the wrapper; a collector
 	// uses it only for what happens between polls.
 	Now func() time.Time

@@ -29,15 +29,19 @@ func enclosureSpec() Spec {
 				if *timeout < time.Second || *timeout > 20*time.Second {
 					return nil, fmt.Errorf("--enclosure.timeout=%s: want 1s to 20s, within the poll's own limit", *timeout)
 				}
+				open := d.SES
+				if open == nil {
+					open = func(dev enclosure.Device) enclosure.Transport {
+						return &enclosure.SG{Path: filepath.Join(d.Paths.Dev, dev.SG), Timeout: *timeout}
+					}
+				}
 				options := enclosure.Options{
 					Tree:    enclosure.Tree{Sysfs: d.Paths.Sysfs, Dev: d.Paths.Dev, Rootfs: d.Paths.Rootfs},
 					Timeout: *timeout,
-					Open: func(dev enclosure.Device) enclosure.Transport {
-						return &enclosure.SG{Path: filepath.Join(d.Paths.Dev, dev.SG), Timeout: *timeout}
-					},
-					Store: stateStore{d.State},
-					Pause: pause,
-					Log:   d.Log,
+					Open:    open,
+					Store:   stateStore{d.State},
+					Pause:   pause,
+					Log:     d.Log,
 				}
 				for _, id := range *forget {
 					id, err := enclosure.ParseForget(id)

@@ -47,9 +47,20 @@ type Exporter struct {
 // args. It ends with the test. Starts are told apart by name.
 func Start(t testing.TB, c *cephtest.Cluster, name string, args ...string) *Exporter {
 	t.Helper()
+	return start(t, c, build(t), name, args)
+}
+
+// Another runs one more exporter beside the same cluster, as Start does.
+func (e *Exporter) Another(name string, args ...string) *Exporter {
+	e.t.Helper()
+	return start(e.t, e.cluster, e.binary, name, args)
+}
+
+func start(t testing.TB, c *cephtest.Cluster, binary, name string, args []string) *Exporter {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	e := &Exporter{t: t, cluster: c, dir: filepath.Join(c.Dir(), "exporter-"+name), binary: build(t)}
+	e := &Exporter{t: t, cluster: c, dir: filepath.Join(c.Dir(), "exporter-"+name), binary: binary}
 	if err := os.MkdirAll(e.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
