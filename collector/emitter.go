@@ -11,11 +11,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	expo "github.com/ceph-risk/ceph_risk_exporter/internal/exposition"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/label"
 )
 
-// maxLabelBytes bounds label values, which come from outside in part (bucket
-// names, slot descriptors). A longer one is cut at a rune.
-const maxLabelBytes = 256
+// maxSeries bounds the series of one row in one snapshot, those in bulk apart.
+// It is the last line against a peer that makes up names without end: no real
+// cluster, gateway or shelf comes near it, and what it costs is bearable.
+const maxSeries = 200_000
 
 // Emitter receives the samples of one snapshot and turns them into metric
 // families, once per poll. Scrapes share the result, so it is never changed
@@ -28,6 +30,7 @@ type Emitter struct {
 	pairs    map[labelPair]*dto.LabelPair // shared by the samples that have them
 	problems []error
 	dropped  int
+	overflow int // beyond maxSeries, or not told apart from another
 }
 
 type labelPair struct{ name, value string }
@@ -46,7 +49,7 @@ func newEmitter(rows []*Row) *Emitter {
 }
 
 // Emit adds one sample of a gauge or counter row. Label values are in the order
-// of row.Labels; invalid UTF-8 in them becomes U+FFFD. NaN is no sample. A
+// of row.Labels; they become what label.Clean makes of them. NaN is no sample. A
 // value that could not be read must not be emitted at all. A second sample with
 // the same labels is dropped and counted.
 func (e *Emitter) Emit(row *Row, value float64, labels ...string) {
@@ -128,8 +131,16 @@ func (e *Emitter) add(row *Row, m *dto.Metric, labels []string) {
 		f = &family{row: row, metrics: make(map[string]*dto.Metric)}
 		e.families[row.Name] = f
 	}
-	if _, twice := f.metrics[key.String()]; twice {
+	_, twice := f.metrics[key.String()]
+	switch {
+	case twice && slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return label.Changed(l.GetValue()) }):
+		e.overflow++ // somebody made a name that looks like another's that was cut
+		return
+	case twice:
 		e.problem(row, labels, fmt.Errorf("a second sample with the same labels"))
+		return
+	case len(f.metrics) >= maxSeries:
+		e.overflow++
 		return
 	}
 	f.metrics[key.String()] = m
@@ -141,7 +152,7 @@ func (e *Emitter) pair(name *string, value string) *dto.LabelPair {
 	key := labelPair{*name, value}
 	p := e.pairs[key]
 	if p == nil {
-		p = &dto.LabelPair{Name: name, Value: proto.String(cleanLabel(value))}
+		p = &dto.LabelPair{Name: name, Value: proto.String(label.Clean(value))}
 		e.pairs[key] = p
 	}
 	return p
@@ -151,7 +162,7 @@ func (e *Emitter) pair(name *string, value string) *dto.LabelPair {
 func (e *Emitter) problem(row *Row, labels []string, err error) {
 	e.dropped++
 	if len(e.problems) < 5 {
-		e.problems = append(e.problems, fmt.Errorf("%s%q: %w", row.Name, labels, err))
+		e.problems = append(e.problems, fmt.Errorf("%s%.300q: %w", row.Name, labels, err))
 	}
 }
 
@@ -190,15 +201,3 @@ func (k Kind) dto() dto.MetricType {
 
 // String returns the type's name as Prometheus writes it.
 func (k Kind) String() string { return strings.ToLower(k.dto().String()) }
-
-func cleanLabel(v string) string {
-	v = strings.ToValidUTF8(v, "\uFFFD")
-	if len(v) <= maxLabelBytes {
-		return v
-	}
-	cut := maxLabelBytes
-	for cut > 0 && v[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return v[:cut]
-}

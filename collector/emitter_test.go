@@ -2,10 +2,14 @@ package collector
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/label"
 )
 
 func TestEmitterWritesWhatItWasGivenAndRefusesContradictions(t *testing.T) {
@@ -67,12 +71,29 @@ cephrisk_d_seconds_count 3
 	}
 }
 
-func TestLabelValuesAreBoundedAtARune(t *testing.T) {
-	long := strings.Repeat("é", maxLabelBytes)
-	if got := cleanLabel("x" + long); len(got) != maxLabelBytes-1 || strings.ContainsRune(got, '\uFFFD') {
-		t.Errorf("%d bytes: %q", len(got), got)
+func TestNamesFromOutsideAreBoundedInLengthAndNumber(t *testing.T) {
+	row := &Row{Name: "cephrisk_test_value", Help: "x", Labels: []string{"name"}}
+	e := newEmitter([]*Row{row})
+	for i := range 5 * maxSeries {
+		e.Emit(row, 1, strconv.Itoa(i))
 	}
-	if got := cleanLabel(long[:maxLabelBytes]); got != long[:maxLabelBytes] {
-		t.Errorf("a value of exactly the limit was cut to %d bytes", len(got))
+	if n := len(e.result()[0].Metric); n != maxSeries || e.overflow != 4*maxSeries || e.dropped != 0 {
+		t.Errorf("%d series, %d refused, %d dropped", n, e.overflow, e.dropped)
+	}
+
+	e = newEmitter([]*Row{row})
+	long := strings.Repeat("x", 1<<20)
+	for _, name := range []string{long + "1", long + "2", "a\nb", "a\xffb", "a\xfeb"} {
+		e.Emit(row, 1, name)
+	}
+	e.Emit(row, 2, label.Clean(long+"1")) // somebody who knows how names are cut
+	metrics := e.result()[0].Metric
+	if len(metrics) != 5 || e.overflow != 1 || e.dropped != 0 {
+		t.Errorf("%d series, %d refused, %d dropped", len(metrics), e.overflow, e.dropped)
+	}
+	for _, m := range metrics {
+		if v := m.Label[0].GetValue(); len(v) > label.MaxBytes || !utf8.ValidString(v) || m.Gauge.GetValue() != 1 {
+			t.Errorf("%.300q %v", v, m.Gauge.GetValue())
+		}
 	}
 }

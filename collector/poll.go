@@ -58,7 +58,9 @@ type pollStatus struct {
 	polls       uint64
 	failures    uint64
 	panics      uint64
-	dropped     uint64 // samples that the emitter refused
+	dropped     uint64 // samples that contradicted their declaration
+	refused     uint64 // samples beyond what a peer may have
+	refusing    bool   // the last poll had some
 }
 
 // runner polls one collector in the background.
@@ -154,6 +156,7 @@ type outcome struct {
 	bulk     []*expo.Family
 	problems []error
 	dropped  int
+	refused  int
 	err      error
 	panicked bool
 }
@@ -219,7 +222,8 @@ func (r *runner) guarded(ctx context.Context, now time.Time) (o outcome) {
 	}
 	e := newEmitter(r.spec.Rows())
 	snapshot.Emit(e)
-	o.families, o.bulk, o.problems, o.dropped = e.result(), e.bulk, e.problems, e.dropped
+	o.families, o.bulk, o.problems = e.result(), e.bulk, e.problems
+	o.dropped, o.refused = e.dropped, e.overflow
 	if p, _ := r.snapshot(now); p != nil {
 		warmBulk(o.bulk, p.bulk)
 	}
@@ -237,6 +241,7 @@ func (r *runner) record(poll *pollRecord, o outcome, took time.Duration) time.Du
 	before := s.err
 	s.duration, s.interval, s.success, s.err = took, interval, o.err == nil, o.err
 	s.dropped += uint64(o.dropped)
+	s.refused += uint64(o.refused)
 	s.polls++
 	if o.panicked {
 		s.panics++
@@ -278,6 +283,10 @@ func (r *runner) report(before error, o outcome, first bool) {
 	for _, p := range o.problems {
 		r.log.Error("sample dropped", "err", p)
 	}
+	if o.refused > 0 && !r.status.refusing {
+		r.log.Warn("series refused: a source names more things than any real one has, or one like another", "series", o.refused)
+	}
+	r.status.refusing = o.refused > 0
 	switch {
 	case o.err != nil && (before == nil || before.Error() != o.err.Error()):
 		r.log.Warn("collector fails", "err", o.err)

@@ -119,6 +119,7 @@ func TestBeforeTheFirstPollThereIsNoSuccessAndNoValue(t *testing.T) {
 			"cephrisk_collector_failures_total{collector=test}":        0,
 			"cephrisk_collector_panics_total{collector=test}":          0,
 			"cephrisk_collector_dropped_samples_total{collector=test}": 0,
+			"cephrisk_collector_refused_samples_total{collector=test}": 0,
 		}
 		if diff := cmp.Diff(want, b.values()); diff != "" {
 			t.Error(diff)

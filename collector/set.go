@@ -24,7 +24,7 @@ type Set struct {
 // selfTable is what the wrapper says about every collector.
 type selfTable struct {
 	Table
-	success, duration, lastSuccess, interval, polls, failures, panics, dropped *Row
+	success, duration, lastSuccess, interval, polls, failures, panics, dropped, refused *Row
 }
 
 func newSelfTable() *selfTable {
@@ -42,6 +42,7 @@ func newSelfTable() *selfTable {
 	t.failures = add("failures_total", "Polls that failed, counted like cephrisk_collector_polls_total", Counter)
 	t.panics = add("panics_total", "Polls that ended in a panic, which is a bug of the exporter", Counter)
 	t.dropped = add("dropped_samples_total", "Samples that were not exported because they contradicted their own declaration, which is a bug of the exporter", Counter)
+	t.refused = add("refused_samples_total", "Samples that were not exported because a source names more things than any real one has, or makes one look like another", Counter)
 	return t
 }
 
@@ -158,6 +159,7 @@ func (s *Set) emitSelf(e *Emitter, name string, st pollStatus) {
 	e.Emit(s.self.failures, float64(st.failures), name)
 	e.Emit(s.self.panics, float64(st.panics), name)
 	e.Emit(s.self.dropped, float64(st.dropped), name)
+	e.Emit(s.self.refused, float64(st.refused), name)
 }
 
 // mergeFamilies sorts by name and joins families that several collectors feed.

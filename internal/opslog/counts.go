@@ -1,6 +1,6 @@
 package opslog
 
-import "strings"
+import "github.com/ceph-risk/ceph_risk_exporter/internal/label"
 
 // Kind is a way in which an object comes to be.
 type Kind int
@@ -88,7 +88,7 @@ func (t *tallies) of(name []byte) *Tally {
 	if len(t.byName) >= t.limit || len(name) == 0 {
 		return t.other
 	}
-	clean := strings.ToValidUTF8(string(name), "\uFFFD") // JSON keeps nothing else
+	clean := label.Clean(string(name)) // of any length and bytes, and kept in the checkpoint
 	created := t.byName[clean]
 	if created == nil {
 		created = &Tally{}

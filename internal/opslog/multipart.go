@@ -2,6 +2,8 @@ package opslog
 
 import (
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/label"
 )
 
 // part takes UploadPart and UploadPartCopy, which the log does not tell apart.
@@ -117,7 +119,7 @@ func (c *Counter) complete(daemon string, g *Gateway, r *Record) {
 	g.Completed[Multipart]++
 	u := c.over(i, r, t)
 	u.daemon = daemon
-	u.bucket, u.user = string(r.Bucket), string(r.User)
+	u.bucket, u.user = label.Clean(string(r.Bucket)), label.Clean(string(r.User))
 	for _, t := range []*Tally{c.buckets.of(r.Bucket), c.users.of(r.User)} {
 		if t != nil {
 			t.Completed[Multipart]++

@@ -2,8 +2,9 @@ package opslog
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
+
+	"github.com/ceph-risk/ceph_risk_exporter/internal/label"
 )
 
 // A Record is one object of the stream, reduced to what the books need. The
@@ -206,7 +207,7 @@ func parseUTC(b []byte) (time.Time, bool) {
 // module writes it: client.rgw.a and /var/log/ceph/ops-log-ceph-client.rgw.a.log
 // are rgw.a, client.radosgw.b is rgw.radosgw.b. Empty stays empty.
 func DaemonName(s string) string {
-	s = strings.ToValidUTF8(entityName(s), "\uFFFD")
+	s = label.Clean(entityName(s))
 	if s == "" {
 		return ""
 	}
