@@ -67,7 +67,7 @@ test-long: roots ## hours: long live runs, soak, the README in a bare root
 
 .PHONY: backtest
 backtest: roots ## an hour: forecasts against what three real clusters then did (docs/forecast.md)
-	CEPHRISK_LONG=1 go test -timeout 3h -run '^TestBacktest$$' -v ./cmd/scrubplan
+	CEPHRISK_LONG=1 go test -timeout 3h -parallel 3 -run '^TestBacktest$$' -v ./cmd/scrubplan
 
 .PHONY: drill
 drill: roots ## half an hour: real faults, and the pages they bring (docs/fire-drill.md)

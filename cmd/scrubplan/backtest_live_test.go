@@ -21,7 +21,7 @@ import (
 // then asks what the forecast would have said at every start point of it.
 type backtest struct {
 	release cephtest.Release
-	warmup  time.Duration // scrubs run freely, so that stamps spread; the latter half as slowly as later
+	warmup  time.Duration // scrubs run at all hours, so that stamps spread; after a quarter as slowly as later
 	length  time.Duration // of the recording
 	sample  time.Duration // between two dumps
 	opens   time.Duration // from the cluster's start to the boundary of the hour window
@@ -106,7 +106,7 @@ func (b *backtest) set(t *testing.T, ctx context.Context, c *cephtest.Cluster, o
 // which they do not say, is in the comment of the file.
 func (b *backtest) record(t *testing.T, w *gzip.Writer) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute+b.opens+b.length)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute+b.opens+b.length)
 	defer cancel()
 	c, hour, ahead := b.start(t, ctx)
 	w.Comment = strconv.Itoa(ahead)
@@ -114,9 +114,9 @@ func (b *backtest) record(t *testing.T, w *gzip.Writer) {
 	b.tell(t, ctx, c, "osd", "unset", "nodeep-scrub")
 	recorded := ceph.Record(c, w, 1<<32, time.Now, func(err error) { t.Error(err) })
 	client := &ceph.Client{Commander: recorded}
-	b.watch(t, ctx, client, time.Now().Add(b.warmup/2))
+	b.watch(t, ctx, client, time.Now().Add(b.warmup/4))
 	b.set(t, ctx, c, map[string]string{"osd_scrub_sleep": b.sleep})
-	b.watch(t, ctx, client, time.Now().Add(b.warmup/2))
+	b.watch(t, ctx, client, time.Now().Add(b.warmup*3/4))
 	b.set(t, ctx, c, map[string]string{
 		"osd_scrub_begin_hour": strconv.Itoa(hour), "osd_scrub_end_hour": strconv.Itoa((hour + 3) % 24),
 		"osd_scrub_min_interval": "300", "osd_deep_scrub_interval": "600",
@@ -179,7 +179,7 @@ func TestBacktest(t *testing.T) {
 				dir = t.TempDir()
 			}
 			path := filepath.Join(dir, r.String()+".jsonl.gz")
-			b := backtest{release: r, warmup: 5 * time.Minute, length: 40 * time.Minute, sample: 5 * time.Second, opens: 20 * time.Minute, sleep: "2"}
+			b := backtest{release: r, warmup: 10 * time.Minute, length: 40 * time.Minute, sample: 5 * time.Second, opens: 27 * time.Minute, sleep: "2"}
 			if _, err := os.Stat(path); err != nil {
 				b.recordTo(t, path)
 			}
