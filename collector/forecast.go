@@ -173,6 +173,9 @@ func (p *forecastPoller) compute(view *PGView, in *forecast.Input) (*forecastSna
 		p.memory = m
 	}
 	p.memory.of(view.OSDs.FSID)
+	if in.Release < 17 {
+		in.Measured = p.memory.durations(view.Seconds, view.Table)
+	}
 	seeds := max(leastSeeds, min(p.cfg.seeds, workPerForecast/max(1, len(view.Table.PGs))))
 	f, err := forecast.Simulate(in, forecast.Run{
 		Horizons: scrub.Horizons[:], Seeds: min(p.cfg.seeds, seeds), Seed: 1, RecoveryEnds: -1,

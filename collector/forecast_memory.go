@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub/forecast"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/state"
@@ -26,6 +27,9 @@ type forecastMemory struct {
 	FSID string      `json:"fsid"`
 	Made []madeEntry `json:"made"`
 	Done []doneEntry `json:"done"`
+	// Seconds is how long scrubs took by PG and level, where the release does
+	// not tell (16) and so it had to be watched.
+	Seconds map[string][2]float64 `json:"seconds,omitempty"`
 
 	seen map[int32]DeepScrubs // counters of the last view, of this process
 }
@@ -65,6 +69,31 @@ func (m *forecastMemory) of(fsid string) {
 	if m.FSID != fsid {
 		*m = forecastMemory{FSID: fsid}
 	}
+}
+
+// durations adds what this process has seen of the table's PGs to what was seen
+// before, and returns both.
+func (m *forecastMemory) durations(seen forecast.Measured, t *ceph.PGTable) forecast.Measured {
+	out := make(forecast.Measured, len(m.Seconds)+len(seen))
+	for text, v := range m.Seconds {
+		if id, err := ceph.ParsePGID(text); err == nil && t.Find(id) != nil {
+			out[id] = v
+		}
+	}
+	for id, v := range seen {
+		before := out[id]
+		for l := range v {
+			if v[l] > 0 {
+				before[l] = v[l]
+			}
+		}
+		out[id] = before
+	}
+	m.Seconds = make(map[string][2]float64, len(out))
+	for id, v := range out {
+		m.Seconds[id.String()] = v
+	}
+	return out
 }
 
 // remember adds a forecast, one an hour, and drops those beyond the longest

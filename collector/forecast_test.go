@@ -105,6 +105,29 @@ func TestNothingIsForecastBeforeThereIsEnoughToGoOn(t *testing.T) {
 	t.Error("nothing was forecast in a day in which scrubs were seen")
 }
 
+// What had to be watched is kept: after a restart the forecast goes on at once.
+func TestWatchedDurationsSurviveARestart(t *testing.T) {
+	b := newForecastBench(t, simulate.Pacific, state.Open(t.TempDir(), testDeps(t, testNow).Log))
+	b.poll()
+	for k := 0; !b.forecast.last.has[scrub.Deep]; k++ {
+		if k == 48*60 {
+			t.Fatal("no deep scrub was seen in two days")
+		}
+		b.now = b.now.Add(time.Minute)
+		b.poll()
+	}
+	before := b.forecast.last.f.MissingDurations
+	b.start()
+	b.now = b.now.Add(time.Minute)
+	b.poll()
+	if v := b.deps.PGs.Latest(); len(v.Seconds) != 0 {
+		t.Fatal("the restart is none")
+	}
+	if after := b.forecast.last.f.MissingDurations; !b.forecast.last.has[scrub.Deep] || after != before {
+		t.Errorf("PGs without a duration before and after a restart: %v, %v", before, after)
+	}
+}
+
 // Forecasts are compared with what came, rates are those of the last day, and
 // both survive a restart.
 func TestPastForecastsAndRatesSurviveARestart(t *testing.T) {

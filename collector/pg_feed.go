@@ -10,7 +10,6 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
-	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub/forecast"
 )
 
 // PGFeed hands the pg collector's last full dump to the collectors that compute
@@ -155,7 +154,7 @@ func (f *pgFeeding) add(done []scrub.Completion, t *ceph.PGTable) {
 		}
 		if pg := t.Find(c.PG); c.Seconds > 0 && pg != nil && pg.LastScrubSeconds < 0 {
 			v := f.seconds[c.PG]
-			v[c.Level] = c.Seconds + forecast.BeyondState
+			v[c.Level] = c.Seconds
 			f.seconds[c.PG] = v
 		}
 	}

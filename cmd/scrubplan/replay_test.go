@@ -123,7 +123,7 @@ func (r *replay) input(t time.Time) (*forecast.Input, error) {
 		for _, c := range tracker.Full(d.value, d.at) {
 			if pg := d.value.Find(c.PG); c.Seconds > 0 && pg.LastScrubSeconds < 0 {
 				v := in.Measured[c.PG]
-				v[c.Level] = c.Seconds + forecast.BeyondState
+				v[c.Level] = c.Seconds
 				in.Measured[c.PG] = v
 			}
 		}

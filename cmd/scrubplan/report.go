@@ -67,6 +67,9 @@ func (r *report) head(b *strings.Builder) {
 	for _, l := range levels {
 		note("PGs in pools of which no "+l.String()+" scrub was measured, by default durations", f.MissingDurations[l])
 	}
+	if r.state.version.Major < 17 && f.MissingDurations != [2]int{} {
+		b.WriteString("note: release 16 does not tell how long scrubs took: --observe=30m watches them first\n")
+	}
 	if r.state.mixed {
 		fmt.Fprintf(b, "note: OSDs of several releases; all are taken to schedule as %s does\n", release)
 	}

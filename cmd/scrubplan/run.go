@@ -41,6 +41,7 @@ type config struct {
 	seeds    int
 	seed     uint64
 	recovery time.Duration // below zero: it stays as it is
+	observe  time.Duration // how long to watch scrubs before
 	loadHigh bool
 	json     bool
 	plot     bool
@@ -52,7 +53,7 @@ func parse(args []string, stdout, stderr io.Writer) (*config, error) {
 	c := &config{}
 	sim := simulate.Config{}
 	var made bool
-	var zone, horizon, recovery string
+	var zone, horizon, recovery, observe string
 	app.Flag("ceph.config", "Path of ceph.conf.").Default("/etc/ceph/ceph.conf").StringVar(&c.ceph.ConfFile)
 	app.Flag("ceph.id", `Ceph user, the part after "client."; it needs mon 'allow r' and mgr 'allow r'.`).Default(rados.DefaultID).StringVar(&c.ceph.ID)
 	app.Flag("ceph.keyring", "Path of that user's keyring; empty: where ceph.conf or Ceph's defaults say.").StringVar(&c.ceph.Keyring)
@@ -68,6 +69,7 @@ func parse(args []string, stdout, stderr io.Writer) (*config, error) {
 	app.Flag("horizon", "How far to look ahead.").Default("14d").StringVar(&horizon)
 	app.Flag("timezone", "The OSDs' time zone, in which scrub hours are meant: Local, UTC, Europe/Berlin.").Default("Local").StringVar(&zone)
 	app.Flag("recovery-ends", "When recovery and backfill will be over; \"never\": they stay as they are.").Default("never").StringVar(&recovery)
+	app.Flag("observe", "Watch a live cluster's scrubs for so long first, for how long they take: release 16 does not tell.").Default("0s").StringVar(&observe)
 	app.Flag("load-high", "Take the OSDs' hosts to be loaded above osd_scrub_load_threshold all the time.").BoolVar(&c.loadHigh)
 	app.Flag("seeds", "Number of simulations.").Default("20").IntVar(&c.seeds)
 	app.Flag("seed", "Seed of the first.").Default("1").Uint64Var(&c.seed)
@@ -98,6 +100,9 @@ func parse(args []string, stdout, stderr io.Writer) (*config, error) {
 		if c.recovery, err = parseDuration(recovery); err != nil {
 			return nil, fmt.Errorf("--recovery-ends: %q: want a time such as 6h, or never", recovery)
 		}
+	}
+	if c.observe, err = parseDuration(observe); err != nil {
+		return nil, fmt.Errorf("--observe: %q: want a time such as 30m", observe)
 	}
 	if c.location, err = time.LoadLocation(zone); err != nil {
 		return nil, fmt.Errorf("--timezone: %w", err)
@@ -239,7 +244,17 @@ func (c *config) readState(ctx context.Context, p *progress) (*state, error) {
 		return nil, err
 	}
 	defer client.Close()
-	return read(ctx, &ceph.Client{Commander: client}, time.Now, progress)
+	asks := &ceph.Client{Commander: client}
+	measured, err := observe(ctx, asks, c.observe, p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := read(ctx, asks, time.Now, progress)
+	if err != nil {
+		return nil, err
+	}
+	s.measured = measured
+	return s, nil
 }
 
 // progress draws a bar on a terminal; elsewhere nothing.

@@ -30,6 +30,52 @@ type state struct {
 	own     map[int32]ceph.Config // what differs from the defaults, by OSD
 	asked   int                   // OSDs that were asked, of upOSDs
 	upOSDs  int
+	// measured are scrubs that were watched, where the release does not tell.
+	measured forecast.Measured
+}
+
+// observeEvery is how often a cluster is asked while its scrubs are watched;
+// less often where it takes long to answer.
+const observeEvery = 5 * time.Second
+
+// observe watches a cluster's scrubs for some time and returns how long those
+// took that ended meanwhile, as far as the cluster itself does not tell.
+func observe(ctx context.Context, c *ceph.Client, length time.Duration, p *progress) (forecast.Measured, error) {
+	if length == 0 {
+		return nil, nil
+	}
+	out := forecast.Measured{}
+	tracker := scrub.NewTracker()
+	begin := time.Now()
+	for {
+		asked := time.Now()
+		table, err := c.PGDump(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if table.Ready {
+			for _, done := range tracker.Full(table, asked) {
+				if pg := table.Find(done.PG); done.Seconds > 0 && pg != nil && pg.LastScrubSeconds < 0 {
+					v := out[done.PG]
+					v[done.Level] = done.Seconds
+					out[done.PG] = v
+				}
+			}
+		}
+		past := time.Since(begin)
+		p.begin("watching scrubs, seconds", int(length.Seconds()))
+		p.set(int(past.Seconds()))
+		if past >= length {
+			return out, nil
+		}
+		wait := time.NewTimer(min(length-past, max(observeEvery, 9*time.Since(asked))))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // read asks a cluster for everything. progress is told of every answer.
@@ -114,7 +160,7 @@ func (s *state) readOSDs(ctx context.Context, c *ceph.Client, progress func(done
 func (s *state) input(loc *time.Location) (*forecast.Input, error) {
 	in := &forecast.Input{
 		Now: s.at, Table: s.table, Map: s.osds, Release: s.version.Major, Location: loc,
-		Options: make(map[int32]forecast.Options, len(s.own)),
+		Options: make(map[int32]forecast.Options, len(s.own)), Measured: s.measured,
 	}
 	var err error
 	if in.Mgr, err = scrub.IntervalsFrom(s.mgr); err != nil {

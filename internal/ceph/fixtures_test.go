@@ -138,9 +138,9 @@ func showPGs(t *testing.T, b *strings.Builder, name string, data []byte) {
 	}
 	for i := range table.PGs {
 		pg := &table.PGs[i]
-		fmt.Fprintf(b, "%s %s scrub %s deep %s clean %s change %s schedule %d %s bytes %d objects %d scrubbed %d errors %d %d took %d trim %d up %v %d acting %v %d\n",
+		fmt.Fprintf(b, "%s %s scrub %s deep %s clean %s change %s schedule %d %s bytes %d objects %d scrubbed %d errors %d %d took %d (%g) trim %d up %v %d acting %v %d\n",
 			pg.ID, pg.State, when(pg.LastScrub), when(pg.LastDeepScrub), when(pg.LastCleanScrub), when(pg.LastChange), pg.Schedule, when(pg.ScheduleAt),
-			pg.Bytes, pg.Objects, pg.ObjectsScrubbed, pg.ShallowErrors, pg.DeepErrors, pg.LastScrubSeconds, pg.SnapTrimQueue,
+			pg.Bytes, pg.Objects, pg.ObjectsScrubbed, pg.ShallowErrors, pg.DeepErrors, pg.LastScrubSeconds, pg.ScrubDuration, pg.SnapTrimQueue,
 			table.Set(pg.Up), pg.UpPrimary, table.Set(pg.Acting), pg.ActingPrimary)
 	}
 	b.WriteByte('\n')

@@ -41,22 +41,37 @@ const NoOSD int32 = 2147483647
 type PG struct {
 	ID               PGID
 	State            State
-	LastScrub        Stamp // last_scrub_stamp
-	LastDeepScrub    Stamp // last_deep_scrub_stamp
-	LastCleanScrub   Stamp // last_clean_scrub_stamp
-	LastChange       Stamp // last_change
-	ScheduleAt       Stamp // instant named by scrub_schedule, where it names one
-	Bytes            int64 // stat_sum.num_bytes; -1 absent (or negative, as after some splits)
-	Objects          int64 // stat_sum.num_objects; -1 absent (or negative)
-	ObjectsScrubbed  int64 // objects_scrubbed, from 17 on; -1 absent
-	ShallowErrors    int32 // stat_sum.num_shallow_scrub_errors; -1 absent
-	DeepErrors       int32 // stat_sum.num_deep_scrub_errors; -1 absent
-	LastScrubSeconds int32 // last_scrub_duration, from 17 on; -1 absent
-	SnapTrimQueue    int32 // snaptrimq_len; -1 absent
+	LastScrub        Stamp   // last_scrub_stamp
+	LastDeepScrub    Stamp   // last_deep_scrub_stamp
+	LastCleanScrub   Stamp   // last_clean_scrub_stamp
+	LastChange       Stamp   // last_change
+	ScheduleAt       Stamp   // instant named by scrub_schedule, where it names one
+	Bytes            int64   // stat_sum.num_bytes; -1 absent (or negative, as after some splits)
+	Objects          int64   // stat_sum.num_objects; -1 absent (or negative)
+	ObjectsScrubbed  int64   // objects_scrubbed, from 17 on; -1 absent
+	ShallowErrors    int32   // stat_sum.num_shallow_scrub_errors; -1 absent
+	DeepErrors       int32   // stat_sum.num_deep_scrub_errors; -1 absent
+	LastScrubSeconds int32   // last_scrub_duration, from 17 on, rounded up; -1 absent
+	ScrubDuration    float32 // scrub_duration as it stands: seconds on 17 and 18, milliseconds on 20; -1 absent
+	SnapTrimQueue    int32   // snaptrimq_len; -1 absent
 	Up, Acting       SetID
 	UpPrimary        int32 // -1 none
 	ActingPrimary    int32 // -1 none
 	Schedule         ScheduleKind
+}
+
+// LastScrubTook returns how long the last scrub took, in seconds; -1 where it is
+// unknown. scrub_duration tells it to the millisecond, in a unit that depends on
+// the release and is taken from last_scrub_duration, the same time in seconds and
+// rounded up. Where the two do not fit, the latter is taken alone.
+func (pg *PG) LastScrubTook() float64 {
+	whole, exact := float64(pg.LastScrubSeconds), float64(pg.ScrubDuration)
+	for _, v := range [2]float64{exact, exact / 1000} {
+		if v > 0 && v > whole-1.001 && v <= whole+0.001 {
+			return v
+		}
+	}
+	return whole
 }
 
 // PGTable is a decoded answer of `pg dump pgs`, `pg ls` or `pg ls-by-pool`:

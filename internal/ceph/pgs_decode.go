@@ -177,7 +177,7 @@ func (d *pgDecoder) pg() {
 	*e = pgEntry{pg: PG{
 		LastScrub: NoStamp, LastDeepScrub: NoStamp, LastCleanScrub: NoStamp, LastChange: NoStamp, ScheduleAt: NoStamp,
 		Bytes: -1, Objects: -1, ObjectsScrubbed: -1, ShallowErrors: -1, DeepErrors: -1,
-		LastScrubSeconds: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
+		LastScrubSeconds: -1, ScrubDuration: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
 	}}
 	for f := d.firstMember(&d.pgKeys); f != noMember; f = d.nextMember(&d.pgKeys) {
 		d.field(f)

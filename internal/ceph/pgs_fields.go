@@ -3,6 +3,7 @@ package ceph
 import (
 	"errors"
 	"math"
+	"strconv"
 )
 
 // The fields of interest of the outer objects, of a PG and of its stat_sum.
@@ -23,6 +24,7 @@ const (
 	pgSchedule
 	pgObjectsScrubbed
 	pgLastSeconds
+	pgScrubDuration
 	pgSnapTrimQueue
 	pgUp
 	pgActing
@@ -45,6 +47,7 @@ var fieldNames = [...]string{
 	pgSchedule:        "scrub_schedule",
 	pgObjectsScrubbed: "objects_scrubbed",
 	pgLastSeconds:     "last_scrub_duration",
+	pgScrubDuration:   "scrub_duration",
 	pgSnapTrimQueue:   "snaptrimq_len",
 	pgUp:              "up",
 	pgActing:          "acting",
@@ -89,6 +92,7 @@ var (
 	errNotObject = errors.New("not an object")
 	errNotSet    = errors.New("not an array of OSD ids")
 	errNotCount  = errors.New("not a whole number in range")
+	errNotNumber = errors.New("not a number in range")
 	errDuplicate = errors.New("listed more than once")
 )
 
@@ -117,6 +121,8 @@ func (d *pgDecoder) field(f uint8) {
 		e.pg.ObjectsScrubbed = d.count(f, math.MaxInt64)
 	case pgLastSeconds:
 		e.pg.LastScrubSeconds = int32(d.count(f, math.MaxInt32))
+	case pgScrubDuration:
+		e.pg.ScrubDuration = d.float(f)
 	case pgSnapTrimQueue:
 		e.pg.SnapTrimQueue = int32(d.count(f, math.MaxInt32))
 	case pgUp:
@@ -245,6 +251,30 @@ func (d *pgDecoder) count(f uint8, limit int64) int64 {
 		return -1
 	}
 	return max(v, -1)
+}
+
+// float decodes a number: -1 if it is absent, unusable or negative.
+func (d *pgDecoder) float(f uint8) float32 {
+	c := d.peek()
+	if c != '-' && c-'0' > 9 {
+		d.unusable(f, errNotNumber)
+		return -1
+	}
+	if v, end := fewDigits(d.data, d.pos); end > 0 {
+		d.pos = end
+		return float32(v)
+	}
+	from, nonFinite := d.pos, d.nonFinite
+	if !d.number() || d.nonFinite != nonFinite {
+		return -1
+	}
+	raw := d.data[from:d.pos]
+	v, err := strconv.ParseFloat(string(raw), 32)
+	if err != nil {
+		d.note(f, raw, errNotNumber)
+		return -1
+	}
+	return float32(max(v, -1))
 }
 
 // fewDigits reads a whole number of up to 18 digits without a sign, if that is

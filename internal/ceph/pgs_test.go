@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -35,7 +36,7 @@ func barePG(id string, state State) PG {
 		ID: pgid, State: state,
 		LastScrub: NoStamp, LastDeepScrub: NoStamp, LastCleanScrub: NoStamp, LastChange: NoStamp, ScheduleAt: NoStamp,
 		Bytes: -1, Objects: -1, ObjectsScrubbed: -1, ShallowErrors: -1, DeepErrors: -1,
-		LastScrubSeconds: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
+		LastScrubSeconds: -1, ScrubDuration: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
 	}
 }
 
@@ -61,7 +62,7 @@ func TestEveryFieldOfAPGIsDecodedWhateverTheOrderOfKeys(t *testing.T) {
 		`"pgid":"12.3fa"`, `"state":"active+undersized+degraded"`, `"version":"10'3"`, `"last_scrub_stamp":"2026-11-30T10:00:00.000001+0000"`,
 		`"last_deep_scrub_stamp":"2026-11-29T12:00:00.500000+0200"`, `"last_clean_scrub_stamp":"2026-11-28T10:00:00.000000+0000"`,
 		`"last_change":"2026-11-30T11:00:00.000000+0000"`, `"scrub_schedule":"periodic scrub scheduled @ 2026-12-01T10:00:00.000000+0000"`,
-		`"objects_scrubbed":7`, `"last_scrub_duration":62`, `"snaptrimq_len":3`, `"purged_snaps":[{"start":"1","length":"2"}]`,
+		`"objects_scrubbed":7`, `"last_scrub_duration":62`, `"scrub_duration":61.5`, `"snaptrimq_len":3`, `"purged_snaps":[{"start":"1","length":"2"}]`,
 		`"stat_sum":{"num_objects":21,"num_bytes":88080384,"num_keys":0,"num_deep_scrub_errors":2,"num_shallow_scrub_errors":1}`,
 		`"up":[4,2147483647,9]`, `"acting":[9,4]`, `"up_primary":4`, `"acting_primary":9`,
 	}
@@ -70,7 +71,7 @@ func TestEveryFieldOfAPGIsDecodedWhateverTheOrderOfKeys(t *testing.T) {
 		LastScrub: at(t, "2026-11-30T10:00:00.000001Z"), LastDeepScrub: at(t, "2026-11-29T10:00:00.5Z"),
 		LastCleanScrub: at(t, "2026-11-28T10:00:00Z"), LastChange: at(t, "2026-11-30T11:00:00Z"),
 		Schedule: ScheduleAtTime, ScheduleAt: at(t, "2026-12-01T10:00:00Z"),
-		ObjectsScrubbed: 7, LastScrubSeconds: 62, SnapTrimQueue: 3,
+		ObjectsScrubbed: 7, LastScrubSeconds: 62, ScrubDuration: 61.5, SnapTrimQueue: 3,
 		Objects: 21, Bytes: 88080384, ShallowErrors: 1, DeepErrors: 2, UpPrimary: 4, ActingPrimary: 9,
 	}
 	for turn := range members {
@@ -341,6 +342,31 @@ func TestPGIDsArePrintedAsCephDoes(t *testing.T) {
 					t.Fatalf("%q, want %q", got, want)
 				}
 			}
+		}
+	}
+}
+
+func TestDurationOfTheLastScrubIsExactWhereBothFieldsAgree(t *testing.T) {
+	for _, c := range []struct {
+		seconds  int32
+		duration float32
+		want     float64
+	}{
+		{5, 4.25, 4.25}, // 17 and 18
+		{5, 4250, 4.25}, // 20
+		{1, 0.5, 0.5},   // less than a second, in seconds
+		{1, 413, 0.413}, // and in milliseconds
+		{5, 5, 5},       // whole seconds
+		{5, 2.5, 5},     // of another scrub
+		{5, -1, 5},      // absent
+		{0, 0, 0},       // never scrubbed
+		{-1, -1, -1},    // 16
+		{-1, 4.25, -1},  // no release says so
+		{3600, 3599500, 3599.5},
+	} {
+		pg := PG{LastScrubSeconds: c.seconds, ScrubDuration: c.duration}
+		if got := pg.LastScrubTook(); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%d and %v: %v, want %v", c.seconds, c.duration, got, c.want)
 		}
 	}
 }

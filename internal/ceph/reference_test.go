@@ -132,7 +132,7 @@ func (r *refDecoder) pg(members refObject) {
 	pg := PG{
 		LastScrub: NoStamp, LastDeepScrub: NoStamp, LastCleanScrub: NoStamp, LastChange: NoStamp, ScheduleAt: NoStamp,
 		Bytes: -1, Objects: -1, ObjectsScrubbed: -1, ShallowErrors: -1, DeepErrors: -1,
-		LastScrubSeconds: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
+		LastScrubSeconds: -1, ScrubDuration: -1, SnapTrimQueue: -1, UpPrimary: -1, ActingPrimary: -1,
 	}
 	var pgid string
 	hasState, bad := false, false
@@ -164,6 +164,18 @@ func (r *refDecoder) pg(members refObject) {
 			return -1
 		}
 		return max(n, -1)
+	}
+	float := func(v any) float32 {
+		if v == nil {
+			return -1
+		}
+		number, ok := v.(json.Number)
+		n, err := strconv.ParseFloat(string(number), 32)
+		if !ok || err != nil {
+			bad = true
+			return -1
+		}
+		return float32(max(n, -1))
 	}
 	count32 := func(v any) int32 { return int32(count(v, math.MaxInt32)) }
 	set := func(v any) SetID {
@@ -209,6 +221,8 @@ func (r *refDecoder) pg(members refObject) {
 			pg.ObjectsScrubbed = count(m.value, math.MaxInt64)
 		case "last_scrub_duration":
 			pg.LastScrubSeconds = count32(m.value)
+		case "scrub_duration":
+			pg.ScrubDuration = float(m.value)
 		case "snaptrimq_len":
 			pg.SnapTrimQueue = count32(m.value)
 		case "up_primary":

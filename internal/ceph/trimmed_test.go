@@ -5,16 +5,17 @@ package ceph
 type trimmed struct {
 	Ready bool `json:"pg_ready"`
 	PGs   []struct {
-		PGID             string `json:"pgid"`
-		State            string `json:"state"`
-		LastScrub        string `json:"last_scrub_stamp"`
-		LastDeepScrub    string `json:"last_deep_scrub_stamp"`
-		LastCleanScrub   string `json:"last_clean_scrub_stamp"`
-		LastChange       string `json:"last_change"`
-		Schedule         string `json:"scrub_schedule"`
-		ObjectsScrubbed  int64  `json:"objects_scrubbed"`
-		LastScrubSeconds int32  `json:"last_scrub_duration"`
-		SnapTrimQueue    int32  `json:"snaptrimq_len"`
+		PGID             string  `json:"pgid"`
+		State            string  `json:"state"`
+		LastScrub        string  `json:"last_scrub_stamp"`
+		LastDeepScrub    string  `json:"last_deep_scrub_stamp"`
+		LastCleanScrub   string  `json:"last_clean_scrub_stamp"`
+		LastChange       string  `json:"last_change"`
+		Schedule         string  `json:"scrub_schedule"`
+		ObjectsScrubbed  int64   `json:"objects_scrubbed"`
+		LastScrubSeconds int32   `json:"last_scrub_duration"`
+		ScrubDuration    float32 `json:"scrub_duration"`
+		SnapTrimQueue    int32   `json:"snaptrimq_len"`
 		Sum              struct {
 			Bytes         int64 `json:"num_bytes"`
 			Objects       int64 `json:"num_objects"`

@@ -97,7 +97,7 @@ func completed(before, after stamps) (Level, bool) {
 
 func (t *Tracker) seconds(pg *ceph.PG, level Level) float64 {
 	if pg.LastScrubSeconds >= 0 {
-		return float64(pg.LastScrubSeconds)
+		return pg.LastScrubTook()
 	}
 	r, seen := t.ended[pg.ID]
 	if !seen || r.level != level || r.before == stampsOf(pg) {

@@ -167,6 +167,7 @@ func (c *Cluster) buildPG(p *pool, seed uint32) {
 		Bytes:            int64(spread * float64(p.bytes)),
 		Objects:          int64(spread * float64(p.objects)),
 		LastScrubSeconds: -1,
+		ScrubDuration:    -1,
 		ObjectsScrubbed:  -1,
 		UpPrimary:        set[0],
 		ActingPrimary:    set[0],
@@ -178,6 +179,7 @@ func (c *Cluster) buildPG(p *pool, seed uint32) {
 	if c.release.number >= 17 {
 		g.ObjectsScrubbed = 0
 		g.LastScrubSeconds = int32(c.scrubTime(p, &g, false) / 1e6)
+		g.ScrubDuration = float32(g.LastScrubSeconds) + 0.125
 	}
 	if h.float() < 2e-5 {
 		g.State |= ceph.StateInconsistent

@@ -196,6 +196,7 @@ func (c *Cluster) finish(i int32) {
 	}
 	if c.release.number >= 17 {
 		g.LastScrubSeconds = int32((c.clock - g.began + 999999) / 1e6)
+		g.ScrubDuration = float32(g.LastScrubSeconds) + 0.125
 	}
 	g.State &^= ceph.StateScrubbing | ceph.StateDeep
 	g.LastChange = c.clock

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
@@ -14,11 +15,6 @@ const (
 	defaultObjectsPerSec  = 500.0 // metadata, both levels
 	defaultBytesPerSecond = 40e6  // data of one PG, deep only
 )
-
-// BeyondState is how long, in seconds, slots are taken before and after a PG's
-// state says "scrubbing": for messages and queues. Whoever measures by the
-// state, as has to be done on 16, adds it.
-const BeyondState = 0.8
 
 // line is seconds = fixed + slope * size.
 type line struct{ fixed, slope float64 }
@@ -48,7 +44,7 @@ func (in *Input) measured(pg *ceph.PG, l scrub.Level) (float64, bool) {
 	if deep := pg.LastScrub == pg.LastDeepScrub; deep != (l == scrub.Deep) || pg.LastScrubSeconds == 0 {
 		return 0, false
 	}
-	return float64(pg.LastScrubSeconds), true
+	return pg.LastScrubTook(), true
 }
 
 // fit is a least-squares line through what was measured, kept from falling
@@ -93,6 +89,7 @@ const atLeast = 10
 // where it is among the youngest, then the pool's line through those.
 func (in *Input) durations() (out [2][]int64, missing [2]int) {
 	pgs := in.Table.PGs
+	var all []pace
 	for _, l := range scrub.Levels {
 		out[l] = make([]int64, len(pgs))
 		for begin := 0; begin < len(pgs); {
@@ -100,80 +97,132 @@ func (in *Input) durations() (out [2][]int64, missing [2]int) {
 			for end < len(pgs) && pgs[end].ID.Pool == pgs[begin].ID.Pool {
 				end++
 			}
-			missing[l] += in.poolDurations(pgs[begin:end], l, out[l][begin:end])
+			all = append(all, in.pace(pgs[begin:end], l, out[l][begin:end]))
 			begin = end
 		}
+	}
+	waits := in.Release >= 19 && waited(all)
+	for k := range all {
+		p := &all[k]
+		if waits {
+			p.withoutWaits()
+		}
+		missing[p.level] += p.fill(in)
 	}
 	return out, missing
 }
 
-func (in *Input) poolDurations(pgs []ceph.PG, l scrub.Level, out []int64) (missing int) {
+// pace is what is known of how long a pool's scrubs of one level take.
+type pace struct {
+	pgs    []ceph.PG
+	level  scrub.Level
+	out    []int64
+	young  ceph.Stamp // measures from then on count
+	points []point    // those
+	line   line
+	known  bool
+	waits  bool // what was measured holds waits that line does not
+}
+
+// point is one measure.
+type point struct {
+	size, took, ratio float64 // ratio to a line
+}
+
+func (in *Input) pace(pgs []ceph.PG, l scrub.Level, out []int64) pace {
+	p := pace{pgs: pgs, level: l, out: out, young: ceph.NoStamp}
 	var stamps []ceph.Stamp
 	for i := range pgs {
 		if _, ok := in.measured(&pgs[i], l); ok {
 			stamps = append(stamps, l.Stamp(&pgs[i]))
 		}
 	}
-	young := ceph.NoStamp
 	if n := len(stamps); n > atLeast {
 		slices.Sort(stamps)
-		young = stamps[n-max(atLeast, n/recentShare)]
+		p.young = stamps[n-max(atLeast, n/recentShare)]
 	}
 	var f fit
 	for i := range pgs {
-		if d, ok := in.measured(&pgs[i], l); ok && l.Stamp(&pgs[i]) >= young {
+		if d, ok := in.measured(&pgs[i], l); ok && l.Stamp(&pgs[i]) >= p.young {
+			p.points = append(p.points, point{size: size(&pgs[i], l), took: d})
 			f.add(size(&pgs[i], l), d)
 		}
 	}
-	pool, known := f.line()
-	waits := false
-	if known && in.Release >= 19 {
-		pool, waits = in.withoutWaits(pgs, l, young, pool)
-	}
-	for i := range pgs {
-		pg := &pgs[i]
-		d, own := in.measured(pg, l)
+	p.line, p.known = f.line()
+	return p
+}
+
+// fill writes the durations, and returns how many are defaults.
+func (p *pace) fill(in *Input) (missing int) {
+	for i := range p.pgs {
+		pg := &p.pgs[i]
+		d, own := in.measured(pg, p.level)
+		own = own && p.level.Stamp(pg) >= p.young
 		switch {
-		case own && !waits && l.Stamp(pg) >= young:
-		case known:
-			d = pool.at(size(pg, l))
+		case own && p.waits: // it holds the work, and may hold a wait
+			d = min(d, p.line.at(size(pg, p.level)))
+		case own:
+		case p.known:
+			d = p.line.at(size(pg, p.level))
 		default:
-			d = byDefault(pg, l)
+			d = byDefault(pg, p.level)
 			if !pg.State.Has(ceph.StateUnknown) {
 				missing++
 			}
 		}
-		out[i] = max(1, int64(d*1e6))
+		p.out[i] = max(1, int64(d*1e6))
 	}
 	return missing
 }
 
-// withoutWaits takes the wait for replicas out of what was measured. From 19 on
+// natural is how far the middle of scrub times may lie above the twentieth of
+// them, PGs' sizes apart, before waits are taken to be in them.
+const natural = 1.5
+
+// waited reports whether what was measured holds waits for replicas. From 19 on
 // last_scrub_duration begins before they have agreed: on a loaded release 20,
-// scrubs of equal size said 5 to 57 seconds, where a release 18 with the same
-// data and pace said 3 to 11. Where the middle of the measures lies so far
-// above their twentieth that work alone does not explain it, that is the work.
-func (in *Input) withoutWaits(pgs []ceph.PG, l scrub.Level, young ceph.Stamp, pool line) (line, bool) {
-	const natural = 1.5
+// scrubs of equal size said 4 to 50 seconds, where a release 18 with the same
+// data and pace said 4. Waits only add, and some scrubs do not wait: where the
+// middle lies so far above the least that work alone does not explain it.
+func waited(all []pace) bool {
 	var ratios []float64
-	for i := range pgs {
-		if in.Measured[pgs[i].ID][l] > 0 {
-			continue // measured by somebody who knows
-		}
-		d, ok := in.measured(&pgs[i], l)
-		if expected := pool.at(size(&pgs[i], l)); ok && l.Stamp(&pgs[i]) >= young && expected > 0 {
-			ratios = append(ratios, d/expected)
+	for k := range all {
+		all[k].rank()
+		for _, p := range all[k].points {
+			ratios = append(ratios, p.ratio)
 		}
 	}
-	if len(ratios) < atLeast/2 {
-		return pool, false
+	if len(ratios) < atLeast {
+		return false
 	}
 	slices.Sort(ratios)
-	least, middle := ratios[len(ratios)/20], ratios[len(ratios)/2]
-	if middle <= natural*least {
-		return pool, false
+	return ratios[len(ratios)/2] > natural*ratios[len(ratios)/20]
+}
+
+// rank sorts the points by how far they lie above the line.
+func (p *pace) rank() {
+	for i := range p.points {
+		q := &p.points[i]
+		q.ratio = q.took / max(p.line.at(q.size), 1e-3)
 	}
-	return line{pool.fixed * least, pool.slope * least}, true
+	slices.SortFunc(p.points, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.ratio, b.ratio), cmp.Compare(a.size, b.size))
+	})
+}
+
+// withoutWaits puts the line through the least of the measures: of the lower
+// half again the lower half, down to an eighth or a few.
+func (p *pace) withoutWaits() {
+	p.waits = true
+	for least := max(4, len(p.points)/8); len(p.points) > least; {
+		p.rank()
+		p.points = p.points[:(len(p.points)+1)/2]
+		var f fit
+		for _, q := range p.points {
+			f.add(q.size, q.took)
+		}
+		p.line, p.known = f.line()
+	}
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {
