@@ -103,8 +103,8 @@ func (t *msaTable) addReadingRows() {
 func (t *msaTable) addScrubRows() {
 	const log = "XML API, `show events`, events 206 and 207"
 	t.jobs = t.add("jobs_running", "Jobs that run on disk groups or vdisks, by the array's abbreviation: VRSC scrub, DRSC disk scrub, RCON reconstruction, others as the array gives them. A job counts once, not once per disk",
-		Gauge, "one per array and job; VRSC and RCON always", "XML API, `show disk-groups` or `show vdisks`, `show disks`", "job")
-	t.jobProgress = t.add("job_progress_ratio", "Progress of a running job, 0 to 1; absent where the array gives none", Gauge, "one per running job", "XML API, property `current-job-completion`", "disk_group", "job")
+		Gauge, "one per array and job; VRSC and RCON always", "XML API, `show disk-groups` or `show vdisks`, `show disks`", "task")
+	t.jobProgress = t.add("job_progress_ratio", "Progress of a running job, 0 to 1; absent where the array gives none", Gauge, "one per running job", "XML API, property `current-job-completion`", "disk_group", "task")
 	t.scrubStart = t.add("scrub_last_start_timestamp_seconds", "When the last scrub of a disk group started, by the array's clock; absent when the event log does not reach back to it", Gauge, perGroup, log, "disk_group")
 	t.scrubFinish = t.add("scrub_last_finish_timestamp_seconds", "When the last scrub of a disk group ended, whatever its result, by the array's clock; absent when the event log does not reach back to it", Gauge, perGroup, log, "disk_group")
 	t.scrubFinding = t.add("scrub_last_finding", "1 when the last scrub of a disk group that ended did not say that no errors were found, did not come to its end, or was logged above informational severity; 0 when it was clean. disk_group=\"unknown\" where the event names none",

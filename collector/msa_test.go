@@ -222,11 +222,11 @@ func TestMSARunningScrubCountsOnceNotPerDisk(t *testing.T) {
 				model.Disks = append(model.Disks, msatest.Disk{Enclosure: 9, Slot: slot + 1, LifeLeft: 255})
 			}
 			f := newMSAFixture(t, msatest.New(msatest.Options{Model: model}))
-			want := `cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgA02",job="VRSC"} 0.72
-cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgA03",job="VRSC"} 0.49
-cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgB02",job="VRSC"} 0.85
-cephrisk_msa_jobs_running{array="array1",job="RCON"} 0
-cephrisk_msa_jobs_running{array="array1",job="VRSC"} 3
+			want := `cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgA02",task="VRSC"} 0.72
+cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgA03",task="VRSC"} 0.49
+cephrisk_msa_job_progress_ratio{array="array1",disk_group="dgB02",task="VRSC"} 0.85
+cephrisk_msa_jobs_running{array="array1",task="RCON"} 0
+cephrisk_msa_jobs_running{array="array1",task="VRSC"} 3
 `
 			if got := msaFamilies(f.mustPoll(), "jobs_running", "job_progress_ratio"); got != want {
 				t.Errorf("got:\n%swant:\n%s", got, want)

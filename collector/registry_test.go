@@ -75,7 +75,7 @@ func TestRowsAreWellFormed(t *testing.T) {
 				t.Errorf("%s: help %q (no full stop at its end), cardinality %q and source %q are to be stated", r.Name, r.Help, r.Cardinality, r.Source)
 			}
 			for i, l := range r.Labels {
-				if !label.MatchString(l) || l == "cluster" || l == "le" || l == "quantile" || slices.Contains(r.Labels[:i], l) {
+				if !label.MatchString(l) || l == "cluster" || l == "job" || l == "instance" || l == "le" || l == "quantile" || slices.Contains(r.Labels[:i], l) {
 					t.Errorf("%s: label %q", r.Name, l)
 				}
 			}

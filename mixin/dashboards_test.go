@@ -22,8 +22,11 @@ type board struct {
 		FieldConfig              struct {
 			Defaults struct{ Unit, NoValue string }
 		}
-		Targets []struct{ RefID, Expr string }
-		Links   []struct{ Title, URL string }
+		Targets []struct {
+			RefID, Expr string
+			Instant     bool
+		}
+		Links []struct{ Title, URL string }
 	}
 	Annotations struct {
 		List []struct{ Name, Expr string }

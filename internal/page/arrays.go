@@ -75,7 +75,7 @@ func (v *overview) arrays() arrays {
 	})
 	v.each("cephrisk_msa_jobs_running", func(m Sample) {
 		if x := of(m); x != nil && m.Value > 0 {
-			x.Jobs = append(x.Jobs, reason{m.Get("job"), num(count(m.Value), "cephrisk_msa_jobs_running", "array", x.Name, "job", m.Get("job"))})
+			x.Jobs = append(x.Jobs, reason{m.Get("task"), num(count(m.Value), "cephrisk_msa_jobs_running", "array", x.Name, "task", m.Get("task"))})
 		}
 	})
 	for _, x := range s.Rows {

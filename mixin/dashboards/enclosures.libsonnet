@@ -36,7 +36,7 @@ function(config, p)
     p.stat('IOMs silent', 'I/O modules whose SES process does not answer.', 'no shelf', 'none', [
       p.target('sum(cephrisk:enclosure_service_processor_up{%(at)s} == bool 0)'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskEnclosureIOMSilent']),
-    p.stat('OSDs with fewer paths than they had', 'The next fault takes them down.', 'no shelf', 'none', [
+    p.stat('OSDs that lost a path', 'OSDs with fewer paths to a device than they had. The next fault takes them down.', 'no shelf', 'none', [
       p.target('sum(cephrisk:osd_device_paths_lost{%(at)s} > bool 0)'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskOSDPathLost']),
     p.stat('OSDs down', 'Of all OSDs, with or without a shelf.', 'no data', 'none', [
@@ -56,7 +56,7 @@ function(config, p)
     ], hide=['db_disk', 'hba', 'enclosure_id'], w=24, h=5) + p.alerts(['CephRiskDownOSDsShareCause']),
     p.table('What is in which bay', 'Each row holds ten bays of a shelf: its id, the tens of the number, then +0 to +9. Bays with the id of an OSD are in order, others say what is wrong. Of several OSDs on one disk one is named.', noShelf, 'none', [
       p.target(grid, instant=true),
-    ], [], w=24, h=14) {
+    ], [], w=24, h=15) {
       transformations: [
         { id: 'organize', options: { excludeByName: { Time: true }, indexByName: {}, renameByName: {} } },
         { id: 'sortBy', options: { fields: {}, sort: [{ field: 'line', desc: false }] } },
@@ -81,7 +81,7 @@ function(config, p)
             colour('^ ?(.*fault)$', '$1', 'dark-red', 5),
             colour('^ ?(.*gone)$', '$1', 'dark-purple', 6),
           ],
-          custom+: { cellOptions: { type: 'color-background', mode: 'basic' }, align: 'center' },
+          custom+: { cellOptions: { type: 'color-background', mode: 'basic' }, align: 'center', minWidth: 60 },
         },
         overrides: [p.override('Shelf and tens', { 'custom.cellOptions': { type: 'auto' }, 'custom.width': 220 })],
       },
@@ -123,7 +123,7 @@ function(config, p)
       { field: 'role', name: 'Use' },
       { field: 'device', name: 'Device' },
       { field: 'serial', name: 'Serial' },
-    ], hide=['Value']),
+    ], hide=['Value'], w=24),
     p.row('Arrays'),
     p.table('Which arrays are there', 'Configured arrays. Ill parts: degraded or at fault.', noArray, 'none', [
       p.target('max by (%(cluster)s, array) (cephrisk:msa_up{%(at)s})', instant=true),
@@ -158,6 +158,6 @@ function(config, p)
       { field: 'Value #C', name: 'Errors' },
     ], w=8) + p.alerts(['CephRiskMSAScrubFinding']),
     p.series('How far are jobs of arrays', 'Scrubs (VRSC), reconstructions (RCON) and others that run on disk groups.', 'No job runs on an array, or none is configured.', 'percentunit', [
-      p.target('cephrisk:msa_job_progress_ratio{%(at)s}', '{{array}} {{disk_group}} {{job}}'),
+      p.target('cephrisk:msa_job_progress_ratio{%(at)s}', '{{array}} {{disk_group}} {{task}}'),
     ], w=24, h=6) + p.max(1),
   ], [p.variables.shelf])

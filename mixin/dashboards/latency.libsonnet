@@ -14,7 +14,7 @@ function(config, p)
   };
   local byActivity(title, q, share) = p.series(
     title,
-    '%s, by what the OSD was doing meanwhile, over the whole cluster. Edges of the buckets double, so it is right within a factor of two.' % share,
+    '%s, by what the OSD was doing meanwhile (none: neither scrub nor recovery), over the whole cluster. Edges of the buckets double, so it is right within a factor of two.' % share,
     'No such operation in this time, or no exporter of the host role runs.',
     's',
     [p.target(quantile(q, 'activity, ', buckets()), '{{activity}}')],
@@ -27,10 +27,10 @@ function(config, p)
   local compared = p.colours({ now: 'orange', '$days days ago': 'blue' }) + p.dashed('$days days ago');
   local nothing = 'No such operation in this time, and none $days days ago.';
   p.dashboard('latency', 'Ceph risk: do scrubs slow clients down?', 'Latency of client operations by what the OSDs were doing, against earlier days, beside versions and options.', [
-    p.stat('Mean now while nothing else runs', 'Of the chosen operation.', 'no operations', 's', [
+    p.stat('Mean, nothing else', 'Of the chosen operation in the last five minutes, while the OSD neither scrubs nor recovers.', 'no operations', 's', [
       p.target('(sum(cephrisk:host_op_seconds:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="none"}) / sum(cephrisk:host_ops:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="none"})) >= 0'),
     ]),
-    p.stat('Mean now while OSDs scrub', 'Of the chosen operation.', 'none met a scrub', 's', [
+    p.stat('Mean during scrubs', 'Of the chosen operation in the last five minutes, while the OSD scrubs.', 'none met a scrub', 's', [
       p.target('(sum(cephrisk:host_op_seconds:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="scrub"}) / sum(cephrisk:host_ops:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="scrub"})) >= 0'),
     ]),
     p.stat('Operations a second', 'Of the chosen kind, by what the OSD was doing.', 'no exporter of the host role', 'ops', [
@@ -40,7 +40,7 @@ function(config, p)
     byActivity('How slow is the median operation', 0.5, 'Half of the operations take longer (p50)'),
     byActivity('How slow is one in a hundred', 0.99, 'One in a hundred takes longer (p99)'),
     byActivity('How slow is one in a thousand', 0.999, 'One in a thousand takes longer (p999)'),
-    p.series('Is p99 worse than $days days ago', 'One in a hundred takes longer; while OSDs do what is chosen above. The dashed line is the same hours that many days ago: an upgrade or a changed option shows as a gap between both.', nothing, 's', before(0.99)) + compared,
+    p.series('Is p99 worse than $days days ago', 'One in a hundred takes longer; while OSDs do what is chosen above. The dashed line is the same hours that many days ago: an upgrade or a changed option shows as a gap between both. No dashed line: no data of that time.', nothing, 's', before(0.99)) + compared,
     p.series('Is p999 worse than $days days ago', 'One in a thousand takes longer; while OSDs do what is chosen above. The dashed line is the same hours that many days ago.', nothing, 's', before(0.999)) + compared,
     p.row('Chosen hosts'),
     p.series('How slow is the mean operation', 'By what the OSD was doing meanwhile. Means are exact.', 'No such operation in this time, or no exporter of the host role runs.', 's', [
@@ -61,22 +61,22 @@ function(config, p)
       { field: 'ceph_version', name: 'Version' },
       { field: 'op_queue', name: 'Queue' },
       { field: 'mclock_profile', name: 'mClock profile' },
-      { field: 'Value', name: 'OSDs' },
+      { field: 'Value', name: 'OSDs', 'custom.width': 70 },
     ], w=8),
     p.table('Which options changed in the time shown', 'Options that had more than one value. On OSDs: at most at one time, with that value.', 'No option changed in the time shown.', 'none', [
       p.target('max_over_time(cephrisk:osd_running_option:osds{%(at)s}[$__range]) and on (%(cluster)s, option) count by (%(cluster)s, option) (max_over_time(cephrisk:osd_running_option:osds{%(at)s}[$__range])) > 1', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'option', name: 'Option' },
-      { field: 'value', name: 'Value' },
-      { field: 'Value', name: 'OSDs' },
+      { field: 'value', name: 'Value', 'custom.width': 100 },
+      { field: 'Value', name: 'OSDs', 'custom.width': 70 },
     ], w=8),
     p.table('Which options are in force', 'Those that decide what scrub and recovery cost clients, by the number of OSDs that run with each value.', 'No exporter of the host role runs.', 'none', [
       p.target('sum by (option, value) (cephrisk:osd_running_option:osds{%(at)s})', instant=true),
     ], [
       { field: 'option', name: 'Option' },
-      { field: 'value', name: 'Value' },
-      { field: 'Value', name: 'OSDs' },
+      { field: 'value', name: 'Value', 'custom.width': 100 },
+      { field: 'Value', name: 'OSDs', 'custom.width': 70 },
     ], w=8),
   ], [op, class, host, activity, days], [
     { name: 'Version or scheduler changed', colour: 'purple', expr: 'cephrisk:osd_running:osds{%(at)s} unless cephrisk:osd_running:osds{%(at)s} offset 10m and on (%(cluster)s) count by (%(cluster)s) (cephrisk:osd_running:osds{%(at)s} offset 10m)', text: '{{ceph_version}} {{op_queue}} {{mclock_profile}}' },

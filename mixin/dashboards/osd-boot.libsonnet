@@ -9,10 +9,10 @@ function(config, p)
     p.stat('Largest META', 'Bytes of the database without OMAP. The more, the longer the OSD takes to boot.', 'no data', 'bytes', [
       p.target('max(%s)' % of('cephrisk:osd_bluestore_meta_bytes')),
     ], p.above('orange', config.alerts.CephRiskOSDMetaHigh.bytes)),
-    p.stat('Longest expected boot, clean', 'After a clean shutdown, for the OSD that will take longest.', 'no boot seen yet', 's', [
+    p.stat('Expected boot, clean', 'After a clean shutdown, for the OSD that will take longest.', 'no boot seen yet', 's', [
       p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds', ', shutdown="clean"')),
     ], p.above('orange', slow)),
-    p.stat('Longest expected boot, unclean', 'After a crash, kill or loss of power, for the OSD that will take longest.', 'no such boot seen yet', 's', [
+    p.stat('Expected boot, unclean', 'After a crash, kill or loss of power, for the OSD that will take longest.', 'no such boot seen yet', 's', [
       p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds', ', shutdown="unclean"')),
     ], p.above('orange', slow)),
     p.stat('OSDs booting now', 'They answer and are not active yet.', 'no host role', 'none', [
@@ -21,7 +21,7 @@ function(config, p)
     p.stat('Largest BlueFS log', 'The OSD replays it when it boots; beyond some GiB it may not start at all.', 'no host role', 'bytes', [
       p.target('max(%s)' % of('cephrisk:osd_bluefs_log_bytes')),
     ], p.above('orange', 10 * 1073741824) + p.above('red', config.alerts.CephRiskBlueFSLogNotCompacted.bytes)),
-    p.stat('OSDs whose database spilled over', 'Parts of it are on the slow device, because the DB device was full.', 'no host role', 'none', [
+    p.stat('Databases spilled over', 'OSDs of which parts of the database are on the slow device, because the DB device was full.', 'no host role', 'none', [
       p.target('sum(%s > bool %d)' % [of('cephrisk:osd_bluefs_slow_used_bytes'), 0]),
     ], p.above('orange', 1)),
     p.table('Which OSDs will take long to boot', 'Expected boots come from boots of OSDs of the same host, release and kind of store.', 'No osd collector has given data.', 'none', [

@@ -2,7 +2,7 @@ function(config, p)
   local class = p.variables.class('cephrisk:op_latency_seconds_bucket:rate5m');
   local quantile(op) = 'histogram_quantile(0.99, sum by (activity, le) (cephrisk:op_latency_seconds_bucket:rate5m{%%(at)s, device_class=~"$class", op="%s"})) >= 0' % op;
   local options = 'osd_scrub_during_recovery|osd_max_scrubs|osd_max_backfills|osd_recovery_max_active.*|osd_recovery_sleep.*|osd_scrub_sleep|osd_mclock_override_recovery_settings';
-  local slow(op) = p.series('How slow is one %s in a hundred' % op, 'p99 by what the OSD was doing meanwhile, right within a factor of two. scrub_recovery: both at once.', 'No client operation in this time, or no exporter of the host role runs.', 's', [
+  local slow(op) = p.series('How slow is one %s in a hundred' % op, 'p99 by what the OSD was doing meanwhile, right within a factor of two. none: neither scrub nor recovery; scrub_recovery: both at once.', 'No client operation in this time, or no exporter of the host role runs.', 's', [
     p.target(quantile(op), '{{activity}}'),
   ]) + p.activities;
   p.dashboard('recovery-overlap', 'Ceph risk: do scrubs collide with recovery?', 'OSDs that scrub and recover at once, what it costs clients, and which scrubs recovery holds up.', [
@@ -21,7 +21,7 @@ function(config, p)
     p.stat('OSDs that may scrub while they recover', 'osd_scrub_during_recovery is on.', 'no data', 'none', [
       p.target('sum(cephrisk:osd_running_option:osds{%(at)s, option="osd_scrub_during_recovery", value="1"}) or sum(0 * cephrisk:osd_running_option:osds{%(at)s, option="osd_scrub_during_recovery"})'),
     ], w=7),
-    p.series('Which OSDs do both: how many', 'OSDs that recover, and those of them that take part in a scrub, too.', 'No pg collector has given data.', 'none', [
+    p.series('How many OSDs do both', 'OSDs that recover, and those of them that take part in a scrub, too.', 'No pg collector has given data.', 'none', [
       p.target('cephrisk:recovering_osds{%(at)s}', 'recovering'),
       p.target('cephrisk:scrub_recovery_overlap_osds{%(at)s}', 'recovering and scrubbing'),
     ]) + p.colours({ recovering: 'blue', 'recovering and scrubbing': 'red' }),
@@ -49,7 +49,7 @@ function(config, p)
       p.target('sum by (option, value) (cephrisk:osd_running_option:osds{%(at)s, option=~"' + options + '"})', instant=true),
     ], [
       { field: 'option', name: 'Option' },
-      { field: 'value', name: 'Value' },
-      { field: 'Value', name: 'OSDs' },
+      { field: 'value', name: 'Value', 'custom.width': 100 },
+      { field: 'Value', name: 'OSDs', 'custom.width': 70 },
     ]),
   ], [class])

@@ -22,20 +22,20 @@ function(config, p)
   p.dashboard('scrub-deadlines', 'Ceph risk: will scrubs be in time?', 'Late PGs now and soon, what keeps them, and the rate needed and achieved.', [
     p.stat('PGs late now', "PGs past the deadline of their scrub by Ceph's own rule. Held for an hour while PGs are unknown.", 'no data', 'none', [
       p.target(level(late), '{{level}}'),
-    ], p.above('orange', 1)) + p.alerts(['CephRiskPGsLate', 'CephRiskPGsVeryLate']),
-    p.stat('When is the first one late', 'The next PG to become late, by the forecast: the median of its simulations.', 'none within a week', 'dateTimeFromNow', [
-      p.target('1000 * min by (level) (cephrisk:scrub_forecast_first_late_timestamp_seconds{%(at)s} %(of_pool)s)', '{{level}}'),
-    ]),
-    p.stat('When is the backlog gone', 'From then on no PG is late, by the forecast.', 'no end foreseen, or none late', 'dateTimeFromNow', [
-      p.target('1000 * max by (level) (cephrisk:scrub_forecast_backlog_end_timestamp_seconds{%(at)s} %(of_pool)s)', '{{level}}'),
-    ]),
+    ], p.above('orange', 1)) + p.named + p.alerts(['CephRiskPGsLate', 'CephRiskPGsVeryLate']),
+    p.stat('Next PG is late in', 'The next PG to become late, by the forecast: the median of its simulations.', 'none within a week', 's', [
+      p.target('clamp_min(min by (level) (cephrisk:scrub_forecast_first_late_timestamp_seconds{%(at)s} %(of_pool)s) - time(), 0)', '{{level}}'),
+    ]) + p.named,
+    p.stat('Backlog is gone in', 'From then on no PG is late, by the forecast. 0: at any moment.', 'none late, or no end in sight', 's', [
+      p.target('clamp_min(max by (level) (cephrisk:scrub_forecast_backlog_end_timestamp_seconds{%(at)s} %(of_pool)s) - time(), 0)', '{{level}}'),
+    ]) + p.named,
     p.stat('Deep scrubs in the last day', 'At the rate of the last day.', 'no data', 'none', [
       p.target('86400 * ' + pools('cephrisk:scrub_completions:rate1d{%(at)s, level="deep"}')),
     ]) + p.decimals(0) + p.alerts(['CephRiskNoScrubCompletes', 'CephRiskScrubNeverFinishes']),
     p.stat('PGs unknown to the mgr', 'PGs without a report, as after a mgr fail-over; they are not judged.', 'no data', 'none', [
       p.target('sum(cephrisk:pool_pgs_unknown{%(at)s})'),
     ], p.above('orange', 1)),
-    p.stat('OSDs with another interval than the mgr', "Ceph's warning then counts by a rule that OSDs do not follow.", 'no data', 'none', [
+    p.stat('OSDs unlike the mgr', "OSDs with another scrub interval than the mgr. Ceph's warning then counts by a rule that OSDs do not follow.", 'no data', 'none', [
       p.target('max(cephrisk:scrub_option_mismatch_osds{%(at)s})'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskScrubIntervalMismatch', 'CephRiskScrubWarningSilenced']),
 
@@ -56,7 +56,7 @@ function(config, p)
     ] for h in horizons]), p.above('orange', 1)) + p.decimals(0) + p.alerts(['CephRiskDeadlineNear']),
 
     p.series('How far to trust the forecast', 'What was foretold for now, one, three and seven days ago, beside what came; deep scrubs of the whole cluster.', 'The exporter has kept no forecast for a day yet.', 'none', [
-      p.target('sum(cephrisk:pool_pgs_late:held{%(at)s, level="deep"})', 'late now'),
+      p.target('sum(cephrisk:pool_pgs_late:held{%(at)s, level="deep"}) and on () sum(cephrisk:scrub_forecast_past_late_pgs{%(at)s, level="deep"})', 'late now'),
       p.target('sum by (horizon) (cephrisk:scrub_forecast_past_late_pgs{%(at)s, level="deep"})', 'foretold {{horizon}} ago'),
     ]) + p.colours({ 'late now': 'red' }),
     p.series('Are deep scrubs fast enough', 'Bytes per second that have to be deep-scrubbed, while scrubs may begin, so that in the long run nothing is late; and what the last day brought. Achieved below needed for days means late PGs.', 'No forecast: nothing to scrub, or no data.', 'Bps', [
@@ -79,14 +79,14 @@ function(config, p)
       { field: 'Value #C', name: 'Late, shallow' } + p.coloured(p.above('orange', 1), 'text'),
       { field: 'Value #D', name: 'Deep scrubs a day needed', decimals: 1 },
       { field: 'Value #E', name: 'Achieved', unit: 'percentunit', decimals: 0 } + p.coloured([{ color: 'green', value: 1 }], 'orange'),
-    ], sort='Late, deep'),
-    p.table('Which PGs are longest without deep scrub', 'The %d worst of each pool.' % config.worstPGs, 'Series of single PGs are switched off, or no deep scrub is known.', 's', [
-      p.target('sort_desc(cephrisk:pg_last_deep_scrub_age_seconds:top{%(at)s} %(of_pool)s)', instant=true),
+    ], sort='Late, deep', w=24, h=7),
+    p.table('Which PGs are longest without deep scrub', 'The %d worst of each pool.' % config.worstPGs, 'Series of single PGs are switched off, or no deep scrub is known.', 'none', [
+      p.target('sort_desc(cephrisk:pg_last_deep_scrub_age_seconds:top{%(at)s} %(of_pool)s) / 86400', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'pgid', name: 'PG' },
       { field: 'name', name: 'Pool' },
-      { field: 'Value', name: 'Last deep scrub ago', unit: 'dtdurations' },
+      { field: 'Value', name: 'Last deep scrub ago', unit: 'suffix: days', decimals: 1 },
     ], hide=['pool_id'], sort='Last deep scrub ago'),
 
     p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [
@@ -102,7 +102,7 @@ function(config, p)
       p.target('sum by (option, value) (cephrisk:scrub_option_osds{%(at)s})', instant=true),
     ], [
       { field: 'option', name: 'Option' },
-      { field: 'value', name: 'Value' },
-      { field: 'Value', name: 'OSDs' },
+      { field: 'value', name: 'Value', 'custom.width': 100 },
+      { field: 'Value', name: 'OSDs', 'custom.width': 70 },
     ]),
   ], [p.variables.pool])

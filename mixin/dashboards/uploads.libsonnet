@@ -11,7 +11,7 @@ function(config, p)
     p.stat('Uploads completed a second', 'Each once: a multipart upload is one, however many parts it has.', 'no gateway', 'ops', [
       p.target(rate('rgw_uploads_completed')),
     ]) + p.decimals(1),
-    p.stat('Share of uploads failing with 5xx', 'Of all that would have completed in the last five minutes.', 'no uploads', 'percentunit', [
+    p.stat('Uploads failing with 5xx', 'Share of all that would have completed in the last five minutes.', 'no uploads', 'percentunit', [
       p.target('(%s / (%s + %s)) >= 0' % [rate('rgw_upload_failures', more=', status_class="5xx"'), rate('rgw_upload_failures', more=', status_class="5xx"'), rate('rgw_uploads_completed')]),
     ], p.above('orange', 0.001) + p.above('red', config.alerts.CephRiskUploadsFail.ratio)) + p.decimals(1),
     p.stat('Multipart uploads open', 'Initiated, and neither completed nor aborted.', 'view not complete', 'none', [
@@ -35,8 +35,8 @@ function(config, p)
       p.target(rate('rgw_own_puts'), "RGW's own put counter"),
     ]) + p.colours({ 'uploads completed': 'green', parts: 'blue', "RGW's own put counter": 'orange' }),
     p.series('Which uploads fail', "Requests that would have completed an upload. 4xx are the clients' own, 5xx the cluster's.", noGateway, 'ops', [
-      p.target(rate('rgw_upload_failures', 'kind, status_class'), '{{kind}} {{status_class}}'),
-    ]) + p.alerts(['CephRiskUploadsFail']),
+      p.target(rate('rgw_upload_failures', 'status_class'), '{{status_class}}'),
+    ]) + p.colours({ '5xx': 'red', '4xx': 'yellow' }) + p.alerts(['CephRiskUploadsFail']),
     p.series('Which parts fail', 'Parts of multipart uploads, by class of the answer.', noGateway, 'ops', [
       p.target(rate('rgw_multipart_part_failures', 'status_class'), '{{status_class}}'),
     ]) + p.colours({ '5xx': 'red', '4xx': 'yellow' }),
@@ -48,7 +48,7 @@ function(config, p)
       p.target('sum(cephrisk:rgw_multipart_open{%(at)s})', 'open'),
       p.target('sum(cephrisk:rgw_multipart_abandoned{%(at)s})', 'abandoned'),
     ]) + p.colours({ open: 'blue', abandoned: 'orange' }),
-    p.series('How large are uploads', 'Half are smaller (p50), 99 in 100 are smaller (p99); over an hour, by kind, of all gateways.', 'No upload completed in the last hour, or no ops log is read.', 'bytes', [
+    p.series('How large are uploads', 'Half are smaller (p50), 99 in 100 are smaller (p99); over an hour, by kind, of all gateways.', 'No upload completed in the last hour, or no ops log is read.', 'decbytes', [
       p.target(quantile(0.5, 'rgw_upload_size_bytes'), 'p50 {{kind}}'),
       p.target(quantile(0.99, 'rgw_upload_size_bytes'), 'p99 {{kind}}'),
     ]) + p.logarithmic,
@@ -62,22 +62,22 @@ function(config, p)
       p.target(rate('rgw_multipart_aborted'), 'aborted'),
       p.target(rate('rgw_multipart_completions_repeated'), 'completed again'),
     ]) + p.colours({ initiated: 'blue', completed: 'green', aborted: 'orange', 'completed again': 'purple' }),
-    p.series('Does the ops log lose records', "What RGW's own counter says minus what the log has; above 0 for long, uploads go uncounted.", "No gateway's admin socket is asked.", 'ops', [
-      p.target('clamp_min(%s - %s, 0)' % [rate('rgw_own_puts', 'ceph_daemon'), rate('rgw_put_requests', 'ceph_daemon')], '{{ceph_daemon}}'),
+    p.series('Does the ops log lose records', "What RGW's own counter says minus what the log has; averaged over half an hour. Above 0 uploads go uncounted.", "No gateway's admin socket is asked.", 'ops', [
+      p.target('clamp_min(avg_over_time((%s - %s)[30m:1m]), 0)' % [rate('rgw_own_puts', 'ceph_daemon'), rate('rgw_put_requests', 'ceph_daemon')], '{{ceph_daemon}}'),
     ]) + p.alerts(['CephRiskOpsLogLosesRecords']),
     p.table('Do all gateways log', 'Last record: a gateway without traffic has none that is new. Lag: bytes on disk that were not read.', noGateway, 'none', [
       p.target('max by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_enabled{%(at)s, ' + gateway + '})', instant=true),
       p.target('1000 * max by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_last_record_timestamp_seconds{%(at)s, ' + gateway + '})', instant=true),
       p.target('max by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_lag_bytes{%(at)s, ' + gateway + '})', instant=true),
       p.target('sum by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_records:rate5m{%(at)s, ' + gateway + '})', instant=true),
-      p.target('sum by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_junk_bytes:rate5m{%(at)s, ' + gateway + '})', instant=true),
+      p.target('3600 * sum by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_junk_bytes:rate5m{%(at)s, ' + gateway + '})', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'ceph_daemon', name: 'Gateway' },
       { field: 'Value #A', name: 'Ops log', mappings: [{ type: 'value', options: { '0': { text: 'off', color: 'red', index: 0 }, '1': { text: 'on', color: 'green', index: 1 } } }], 'custom.cellOptions': { type: 'color-text' } },
       { field: 'Value #B', name: 'Last record', unit: 'dateTimeFromNow' },
-      { field: 'Value #C', name: 'Lag', unit: 'bytes' },
+      { field: 'Value #C', name: 'Lag', unit: 'decbytes' },
       { field: 'Value #D', name: 'Records', unit: 'ops', decimals: 1 },
-      { field: 'Value #E', name: 'Junk', unit: 'Bps' } + p.coloured(p.above('orange', 0.001), 'text'),
+      { field: 'Value #E', name: 'Junk an hour', unit: 'decbytes', decimals: 0 } + p.coloured(p.above('orange', 1), 'text'),
     ], w=24, h=6),
   ], [p.variables.gateway])

@@ -76,7 +76,7 @@ function(config)
       panel('stat', title, description, empty, unit, targets, w, h, { reduceOptions: { calcs: ['lastNotNull'] }, graphMode: 'none', colorMode: if limits == [] then 'none' else 'value', justifyMode: 'auto', textMode: 'auto', wideLayout: true, showPercentChange: false, percentChangeColorMode: 'standard', orientation: 'auto' }, thresholds(limits, if limits == [] then 'text' else 'green')),
 
     series(title, description, empty, unit, targets, w=12, h=8)::
-      panel('timeseries', title, description, empty, unit, targets, w, h, { legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: [] }, tooltip: { mode: 'multi', sort: 'desc' } }, { min: 0, custom: { fillOpacity: 10, showPoints: 'never', lineWidth: 2 } }),
+      panel('timeseries', title, description, empty, unit, targets, w, h, { legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: [] }, tooltip: { mode: 'multi', sort: 'desc' } }, { min: 0, custom: { fillOpacity: 10, showPoints: 'never', lineWidth: 2, [if unit == 'none' then 'axisSoftMax']: 1 } }),
 
     bars(title, description, empty, unit, targets, limits=[], w=12, h=8)::
       panel('bargauge', title, description, empty, unit, targets, w, h, { displayMode: 'basic', orientation: 'horizontal', valueMode: 'text', namePlacement: 'left', legend: { displayMode: 'list', placement: 'bottom', showLegend: false, calcs: [] }, sizing: 'auto', minVizWidth: 8, minVizHeight: 16, maxVizHeight: 40, showUnfilled: true, reduceOptions: { calcs: ['lastNotNull'] } }, { min: 0 } + thresholds(limits)),
@@ -100,7 +100,7 @@ function(config)
     // what an override knows: unit, thresholds, mappings. Other fields are hidden
     // when `hide` names them.
     table(title, description, empty, unit, targets, columns, hide=[], sort='', w=12, h=8)::
-      panel('table', title, description, empty, unit, targets, w, h, { showHeader: true, frameIndex: 0, cellHeight: 'sm', sortBy: if sort == '' then [] else [{ displayName: sort, desc: true }] }, { custom: { align: 'left', cellOptions: { type: 'auto' }, filterable: false, inspect: false } }) {
+      panel('table', title, description, empty, unit, targets, w, h, { showHeader: true, frameIndex: 0, cellHeight: 'sm', sortBy: [] }, { custom: { align: 'left', cellOptions: { type: 'auto' }, minWidth: 70, filterable: false, inspect: false } }) {
         transformations:
           (if std.length(targets) > 1 then [{ id: 'merge', options: {} }] else [])
           + [{
@@ -110,12 +110,14 @@ function(config)
               indexByName: { [columns[i].field]: i for i in std.range(0, std.length(columns) - 1) },
               renameByName: { [c.field]: c.name for c in columns },
             },
-          }],
+          }]
+          + (if sort == '' then [] else [{ id: 'sortBy', options: { fields: {}, sort: [{ field: sort, desc: true }] } }]),
         fieldConfig+: {
           overrides: [
-            override(c.name, { [k]: c[k] for k in std.objectFields(c) if !std.member(['field', 'name'], k) })
+            // A cell may be empty where the table is not.
+            override(c.name, (if std.startsWith(c.field, 'Value #') then { noValue: '-' } else {}) + { [k]: c[k] for k in std.objectFields(c) if !std.member(['field', 'name'], k) })
             for c in columns
-            if std.length(std.objectFields(c)) > 2
+            if std.startsWith(c.field, 'Value #') || std.length(std.objectFields(c)) > 2
           ],
         },
       },
@@ -128,7 +130,9 @@ function(config)
     // Additions to a panel.
     size(w, h):: { gridPos: { w: w, h: h } },
     stacked:: { fieldConfig+: { defaults+: { custom+: { stacking: { mode: 'normal', group: 'A' }, fillOpacity: 40, lineWidth: 1 } } } },
-    signed:: { fieldConfig+: { defaults+: { min:: null } } },
+    signed:: { fieldConfig+: { defaults+: { min:: null, custom+: { fillOpacity: 0 } } } },
+    // With its name, even when there is one value only.
+    named:: { options+: { textMode: 'value_and_name' } },
     logarithmic:: { fieldConfig+: { defaults+: { min:: null, custom+: { scaleDistribution: { type: 'log', log: 10 }, fillOpacity: 0 } } } },
     decimals(n):: { fieldConfig+: { defaults+: { decimals: n } } },
     max(value):: { fieldConfig+: { defaults+: { max: value } } },

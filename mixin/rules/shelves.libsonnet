@@ -51,8 +51,8 @@ function(config)
     r.info('msa_info', ['array'], ['system_name', 'product']),
     r.gauge('msa_health_code', ['array', 'object', 'id']),
     r.gauge('msa_disk_group_status_code', ['array', 'disk_group']),
-    r.gauge('msa_jobs_running', ['array', 'job']),
-    r.gauge('msa_job_progress_ratio', ['array', 'disk_group', 'job']),
+    r.gauge('msa_jobs_running', ['array', 'task']),
+    r.gauge('msa_job_progress_ratio', ['array', 'disk_group', 'task']),
     r.gauge('msa_scrub_last_finish_timestamp_seconds', ['array', 'disk_group']),
     r.gauge('msa_scrub_last_errors', ['array', 'disk_group']),
     {

@@ -126,7 +126,7 @@ func MadeUp(at time.Time, s Size) string {
 		for disk := range 24 {
 			b.add("cephrisk_msa_health_code", float64([]int{0, 0, 0, 0, 0, 1}[disk%6]), "array", array, "object", "disk", "id", fmt.Sprintf("disk_01.%02d", disk+1))
 		}
-		b.add("cephrisk_msa_jobs_running", 1, "array", array, "job", "VRSC")
+		b.add("cephrisk_msa_jobs_running", 1, "array", array, "task", "VRSC")
 	}
 	return b.String()
 }
