@@ -157,7 +157,7 @@ func startLiveBoards(ctx context.Context, t *testing.T) *liveBoards {
 		}},
 		Pools: []cephtest.Pool{{Name: livePool, PGs: 8, Objects: 200}},
 	})}
-	l.exporter = exporter.Start(t, l.cluster, "boards", "--role=all", "--rgw.ops-log="+l.cluster.OpsLogPath(0), "--rgw.view=complete",
+	l.exporter = exporter.Start(t, l.cluster, "boards", "--collector.daemon", "--collector.bluestore", "--collector.rgw", "--collector.enclosure", "--rgw.ops-log="+l.cluster.OpsLogPath(0), "--rgw.view=complete",
 		"--collector.pg.interval=2s", "--collector.pg.fast-interval=1s", "--collector.osd.interval=2s", "--collector.forecast.interval=5s", "--collector.rgw.interval=1s")
 	l.prometheus = startLivePrometheus(t, l.exporter.URL)
 
