@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -166,8 +167,14 @@ func TestScreenshots(t *testing.T) {
 	for _, shot := range []struct {
 		view   view
 		height int64
-	}{{desktop, 2000}, {desktopDark, 2000}, {phone, 2400}} {
+	}{{desktop, 1850}, {desktopDark, 1850}, {phone, 2000}} {
 		b.open(whole.URL+"/", shot.view)
 		b.screenshot(filepath.Join("..", "..", "docs", "page-"+shot.view.name+".png"), shot.view, shot.height)
+	}
+	b.open(whole.URL+"/", desktop)
+	var shelves []byte
+	b.do(chromedp.Screenshot("section[aria-labelledby=shelves]", &shelves))
+	if err := os.WriteFile(filepath.Join("..", "..", "docs", "page-shelves.png"), shelves, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

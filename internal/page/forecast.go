@@ -25,7 +25,7 @@ type forecastRow struct {
 	First          *Instant
 	FirstHref      string
 	Late           *Num
-	Spread         string
+	Spread         *Num
 	Needed, Got    *Num
 	first, lateNum float64
 }
@@ -71,7 +71,7 @@ func (v *overview) forecastRows(f *forecast) {
 		row := forecastRow{Pool: v.poolName(id), lateNum: n, first: math.Inf(1)}
 		if !math.IsNaN(n) {
 			row.Late = num(short(n), latePGs, "pool_id", id, "level", "deep", "horizon", horizon).bad(math.Round(n))
-			row.Spread = short(spread[id])
+			row.Spread = num(short(spread[id]), "cephrisk_scrub_forecast_late_pgs_standard_deviation", "pool_id", id, "level", "deep", "horizon", horizon)
 		}
 		if stamp, ok := firsts[id]; ok {
 			i := at(instant(stamp), v.now)

@@ -153,14 +153,6 @@ func size(v float64) string {
 	return short(v) + " " + units[i]
 }
 
-// percent writes a share of a whole.
-func percent(part, whole float64) string {
-	if whole <= 0 {
-		return ""
-	}
-	return short(100*part/whole) + " %"
-}
-
 // clip bounds a text that comes from outside.
 func clip(s string, most int) string {
 	if len(s) <= most {

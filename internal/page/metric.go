@@ -51,7 +51,10 @@ func (h *Handler) metric(r Reading, name string, query url.Values) (metricView, 
 		m.Declared, m.Known = *d, true
 	}
 	if help, kind, ok := r.Describe(name); ok {
-		m.Help, m.Kind, m.Known = help, kind, true
+		m.Known = true
+		if d == nil {
+			m.Help, m.Kind = help, kind
+		}
 	}
 	if !m.Known {
 		m.Notices = []notice{{"empty", "This exporter has no metric of that name."}}

@@ -35,7 +35,7 @@ type reason struct {
 type osdRow struct {
 	OSD, Host       string
 	Deep, Shallow   *Num // scrubs the OSD takes part in
-	Primary         string
+	Primary         *Num
 	Slots           *Num
 	Recovering      *Num
 	Both            bool
@@ -139,9 +139,7 @@ func (v *overview) busyOSDs(s *running) {
 	for _, r := range list {
 		r.Deep = num(count(deep[r.OSD]), osdScrubs, "ceph_daemon", r.OSD, "level", "deep")
 		r.Shallow = num(count(shallow[r.OSD]), osdScrubs, "ceph_daemon", r.OSD, "level", "shallow")
-		if r.scrubs > 0 {
-			r.Primary = count(primary[r.OSD])
-		}
+		r.Primary = num(count(primary[r.OSD]), osdScrubs, "ceph_daemon", r.OSD, "role", "primary")
 		r.Recovering = num(count(r.recover), "cephrisk_osd_recovering_pgs", "ceph_daemon", r.OSD)
 		if n, ok := slots[r.OSD]; ok {
 			r.Slots = num(count(n), "cephrisk_osd_scrub_slots", "ceph_daemon", r.OSD)
@@ -167,11 +165,11 @@ type meta struct {
 }
 
 type metaRow struct {
-	OSD, Host, Share string
-	Meta, Omap       *Num
-	Bar              int // 0 to 100, of the largest
-	Boot             *Num
-	meta             float64
+	OSD, Host         string
+	Meta, Share, Omap *Num
+	Bar               int // 0 to 100, of the largest
+	Boot              *Num
+	meta              float64
 }
 
 func (v *overview) meta() meta {
@@ -204,7 +202,9 @@ func (v *overview) meta() meta {
 		r.Host = v.hosts[r.OSD]
 		if !math.IsNaN(r.meta) {
 			r.Meta = num(size(r.meta), family, "ceph_daemon", r.OSD)
-			r.Share = percent(r.meta, sizes[r.OSD])
+			if whole := sizes[r.OSD]; whole > 0 {
+				r.Share = num(short(100*r.meta/whole)+" %", "cephrisk_osd_size_bytes", "ceph_daemon", r.OSD)
+			}
 			if largest > 0 {
 				r.Bar = int(math.Round(100 * max(r.meta, 0) / largest))
 			}

@@ -248,7 +248,9 @@ func (v *overview) collectors() []collectorRow {
 			row.State, row.Word = "ok", "works"
 		}
 		if c.Off == "" {
-			row.Took = num(span(c.Duration), "cephrisk_collector_duration_seconds", "collector", c.Name)
+			if c.Polled {
+				row.Took = num(span(c.Duration), "cephrisk_collector_duration_seconds", "collector", c.Name)
+			}
 			row.Every = num(span(c.Interval), "cephrisk_collector_interval_seconds", "collector", c.Name)
 			row.Failures = num(count(float64(c.Failures)), "cephrisk_collector_failures_total", "collector", c.Name)
 		}

@@ -4,13 +4,14 @@ import "cmp"
 
 // uploads is the section about S3 uploads.
 type uploads struct {
-	Notices []notice
-	View    []reason
-	Oldest  *Instant
-	Partial bool // not all gateways' logs are seen
-	Kinds   []string
-	Rows    []gatewayRow
-	More    *More
+	Notices    []notice
+	View       []reason
+	Oldest     *Instant
+	OldestHref string
+	Partial    bool // not all gateways' logs are seen
+	Kinds      []string
+	Rows       []gatewayRow
+	More       *More
 }
 
 type gatewayRow struct {
@@ -37,7 +38,7 @@ func (v *overview) uploads() uploads {
 	}
 	if stamp, ok := v.sum("cephrisk_rgw_multipart_oldest_open_timestamp_seconds"); ok {
 		i := at(instant(stamp), v.now)
-		s.Oldest = &i
+		s.Oldest, s.OldestHref = &i, series("cephrisk_rgw_multipart_oldest_open_timestamp_seconds")
 	}
 	if n, ok := v.sum("cephrisk_rgw_multipart_view_complete"); ok && n == 0 {
 		s.Partial = true

@@ -5,6 +5,7 @@ package pagetest
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ type Size struct {
 	Name func(string) string
 }
 
+// escaper writes label values as the text format wants them.
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 // text collects samples family by family.
 type text struct {
 	strings.Builder
@@ -92,7 +96,7 @@ type text struct {
 func (b *text) add(name string, value float64, labels ...string) {
 	var pairs []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		pairs = append(pairs, fmt.Sprintf("%s=%q", labels[i], labels[i+1]))
+		pairs = append(pairs, labels[i]+`="`+escaper.Replace(labels[i+1])+`"`)
 	}
 	fmt.Fprintf(b, "%s{%s} %v\n", name, strings.Join(pairs, ","), value)
 }
@@ -153,17 +157,22 @@ func (b *text) pool(i int, now float64) {
 		}
 		b.add("cephrisk_pool_oldest_scrub_timestamp_seconds", now-float64(1800000-40000*(i%9)), "pool_id", id, "level", level)
 		b.add("cephrisk_pool_scrub_errors", 0, "pool_id", id, "level", level)
-		for d, horizon := range []string{"1d", "3d", "7d"} {
-			grow := pgs * float64(d+1) / 40
-			if level == "shallow" {
-				grow /= 20
+		// Every second pool cannot keep up with its deep scrubs.
+		first := 1.5 + 0.7*float64(i)
+		slow := level == "deep" && i%2 == 0 && first < 7
+		for _, days := range []float64{1, 3, 7} {
+			horizon := fmt.Sprintf("%vd", days)
+			grow := 0.0
+			if slow {
+				grow = math.Round(max(0, days-first)*pgs/10) / 5
 			}
-			b.add("cephrisk_scrub_forecast_late_pgs", grow/float64(1+i), "pool_id", id, "level", level, "horizon", horizon)
-			b.add("cephrisk_scrub_forecast_late_pgs_standard_deviation", grow/20, "pool_id", id, "level", level, "horizon", horizon)
-			b.add("cephrisk_pool_pgs_late_within", float64(int(grow*3)), "pool_id", id, "level", level, "horizon", horizon)
+			b.add("cephrisk_scrub_forecast_late_pgs", grow, "pool_id", id, "level", level, "horizon", horizon)
+			b.add("cephrisk_scrub_forecast_late_pgs_standard_deviation", math.Round(grow*3)/10, "pool_id", id, "level", level, "horizon", horizon)
+			idle := pgs * days * days / map[string]float64{"deep": 150, "shallow": 400}[level]
+			b.add("cephrisk_pool_pgs_late_within", math.Floor(max(grow, idle)), "pool_id", id, "level", level, "horizon", horizon)
 		}
-		if level == "deep" && i%2 == 0 {
-			b.add("cephrisk_scrub_forecast_first_late_timestamp_seconds", now+130000+60000*float64(i), "pool_id", id, "level", level)
+		if slow {
+			b.add("cephrisk_scrub_forecast_first_late_timestamp_seconds", now+86400*first, "pool_id", id, "level", level)
 		}
 		b.add("cephrisk_scrubs_running", float64(1+i%3), "pool_id", id, "level", level, "phase", "running")
 		b.add("cephrisk_scrubs_running", float64(i%2), "pool_id", id, "level", level, "phase", "reserving")
