@@ -62,7 +62,7 @@ func (r *runner) debug(now time.Time) []byte {
 	} else {
 		b.WriteString("scrapes show       nothing: there is no snapshot young enough\n")
 	}
-	fmt.Fprintf(&b, "polls that failed  %d since the start, panics %d, samples dropped %d\n", st.failures, st.panics, st.dropped)
+	fmt.Fprintf(&b, "polls that failed  %d since the start, panics %d, samples dropped %d, refused %d\n", st.failures, st.panics, st.dropped, st.refused)
 	fmt.Fprintf(&b, "last error         %s\n", errorText(st, now))
 	switch {
 	case last == nil && running == nil:
@@ -90,7 +90,7 @@ func (p *pollRecord) write(b *bytes.Buffer, now time.Time) {
 	default:
 		fmt.Fprintf(b, "failed: %s\n", indent(p.err.Error()))
 	}
-	fmt.Fprintf(b, "families made: %d, samples: %d, samples dropped: %d\n", p.families, p.samples, p.dropped)
+	fmt.Fprintf(b, "families made: %d, samples: %d, dropped as a bug of ours: %d, refused as too many: %d\n", p.families, p.samples, p.dropped, p.refused)
 	for _, problem := range p.problems {
 		fmt.Fprintf(b, "  dropped: %v\n", problem)
 	}

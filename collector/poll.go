@@ -89,6 +89,7 @@ type pollRecord struct {
 	families int
 	samples  int
 	dropped  int
+	refused  int
 	problems []error // the first of the dropped samples
 	err      error
 }
@@ -97,7 +98,7 @@ type pollRecord struct {
 func (p *pollRecord) ended(o outcome, took time.Duration) *pollRecord {
 	out := &pollRecord{
 		at: p.at, begin: p.begin, trace: p.trace, took: took,
-		families: len(o.families) + len(o.bulk), dropped: o.dropped, problems: o.problems, err: o.err,
+		families: len(o.families) + len(o.bulk), dropped: o.dropped, refused: o.refused, problems: o.problems, err: o.err,
 	}
 	for _, f := range o.families {
 		out.samples += len(f.Metric)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"net/http"
@@ -131,30 +132,49 @@ func TestKeyboardReachesEveryLinkInOrder(t *testing.T) {
 func TestEveryLinkOfTheRealOverviewLeadsToItsSeries(t *testing.T) {
 	s := serve(t, "--simulate", "--simulate.pgs=600")
 	s.awaitReady()
-	_, body := s.get("/")
+	if err := linksLeadToSeries(func(path string) (string, error) {
+		code, body := s.get(path)
+		if code != http.StatusOK {
+			return "", fmt.Errorf("status %d", code)
+		}
+		return body, nil
+	}); err != nil {
+		t.Error(err)
+	}
+	s.end()
+}
+
+// linksLeadToSeries follows every link of the overview. What leads to a metric
+// must show samples of it.
+func linksLeadToSeries(get func(path string) (string, error)) error {
+	body, err := get("/")
+	if err != nil {
+		return err
+	}
 	links, families := map[string]bool{}, 0
 	for _, m := range regexp.MustCompile(`href="([^"#]+)"`).FindAllStringSubmatch(body, -1) {
 		links[html.UnescapeString(m[1])] = true
 	}
+	var problems []error
 	for link := range links {
 		if strings.HasPrefix(link, "data:") {
 			continue
 		}
-		code, got := s.get("/" + link)
-		if code != http.StatusOK {
-			t.Errorf("%s: %d", link, code)
+		got, err := get("/" + link)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", link, err))
 		}
 		if strings.HasPrefix(link, "metric?") {
 			families++
 			if !strings.Contains(got, `class="samples"`) {
-				t.Errorf("%s shows no series", link)
+				problems = append(problems, fmt.Errorf("%s shows no series", link))
 			}
 		}
 	}
 	if families < 50 {
-		t.Errorf("only %d links lead to series", families)
+		problems = append(problems, fmt.Errorf("only %d links lead to series", families))
 	}
-	s.end()
+	return errors.Join(problems...)
 }
 
 // Screenshots are written when asked for, from a reading that stands still.

@@ -55,17 +55,21 @@ var (
 	phoneDark   = view{"phone-dark", 360, 740, true}
 )
 
-func startBrowser(t *testing.T) *browser {
+// requireBrowser returns the path of Debian's Chromium, or ends the test.
+func requireBrowser(t *testing.T) string {
 	t.Helper()
-	path := ""
 	for _, name := range []string{"chromium-headless-shell", "chromium"} {
-		if p, err := exec.LookPath(name); err == nil && path == "" {
-			path = p
+		if path, err := exec.LookPath(name); err == nil {
+			return path
 		}
 	}
-	if path == "" {
-		cephtest.SkipOrFail(t, "neither chromium-headless-shell nor chromium is in PATH")
-	}
+	cephtest.SkipOrFail(t, "neither chromium-headless-shell nor chromium is in PATH")
+	return ""
+}
+
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	path := requireBrowser(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(browserLimit),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.DisableGPU)

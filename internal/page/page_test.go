@@ -146,12 +146,35 @@ func TestOverviewReadsWhatTheCollectorsReallyExport(t *testing.T) {
 		for _, f := range c.files {
 			texts = append(texts, read(f))
 		}
-		code, body := get(t, handler(t, pagetest.Parse(t, now, pagetest.AllWork(now, names...), texts...)), "/")
+		h := handler(t, pagetest.Parse(t, now, pagetest.AllWork(now, names...), texts...))
+		code, body := get(t, h, "/")
 		for _, want := range c.says {
 			if code != http.StatusOK || !strings.Contains(body, want) {
 				t.Errorf("%v: no %q", c.files, want)
 			}
 		}
+		seriesBehindLinks(t, h, body)
+	}
+}
+
+// seriesBehindLinks follows every link of a page: a label that the collectors do
+// not give would lead to nothing.
+func seriesBehindLinks(t *testing.T, h *page.Handler, body string) {
+	t.Helper()
+	links := map[string]bool{}
+	for _, m := range regexp.MustCompile(`href="(metric\?[^"]+)"`).FindAllStringSubmatch(body, -1) {
+		links["/"+html.UnescapeString(m[1])] = true
+	}
+	for link := range links {
+		if strings.Contains(link, "cephrisk_collector_") {
+			continue // not in the goldens
+		}
+		if _, got := get(t, h, link); !strings.Contains(got, `class="samples"`) {
+			t.Errorf("%s shows no series", link)
+		}
+	}
+	if len(links) < 30 {
+		t.Errorf("only %d links", len(links))
 	}
 }
 

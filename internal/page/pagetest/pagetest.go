@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,15 +148,18 @@ func (b *text) pool(i int, now float64) {
 	b.add("cephrisk_pool_pgs", pgs, "pool_id", id)
 	b.add("cephrisk_pool_pgs_unknown", float64(i%7/6), "pool_id", id)
 	for _, level := range []string{"deep", "shallow"} {
-		left := pgs / float64(1+i%5)
+		left, oldest := pgs/float64(1+i%5), 0.4
 		for _, step := range []string{"0.5", "1", "1.25", "1.5", "1.75", "2", "3"} {
 			b.add("cephrisk_pool_pgs_older", float64(int(left)), "pool_id", id, "level", level, "intervals", step)
+			if left >= 1 {
+				oldest, _ = strconv.ParseFloat(step, 64)
+			}
 			if level == "deep" && step == "1.75" || level == "shallow" && step == "1.5" {
 				b.add("cephrisk_pool_pgs_late", float64(int(left)), "pool_id", id, "level", level)
 			}
 			left /= map[string]float64{"deep": 2.6, "shallow": 9}[level] + float64(i%4)
 		}
-		b.add("cephrisk_pool_oldest_scrub_timestamp_seconds", now-float64(1800000-40000*(i%9)), "pool_id", id, "level", level)
+		b.add("cephrisk_pool_oldest_scrub_timestamp_seconds", now-(oldest+0.1)*7*86400+3600*float64(i), "pool_id", id, "level", level)
 		b.add("cephrisk_pool_scrub_errors", 0, "pool_id", id, "level", level)
 		// Every second pool cannot keep up with its deep scrubs.
 		first := 1.5 + 0.7*float64(i)
