@@ -66,7 +66,7 @@ function(config, p)
           options: {
             excludeByName: {},
             indexByName: { 'line\\column': 0 } + { [columns[i]]: i + 1 for i in std.range(0, 9) },
-            renameByName: { 'line\\column': 'Shelf and tens' },
+            renameByName: { 'line\\column': 'Shelf, tens of bay' },
           },
         },
       ],
@@ -83,7 +83,7 @@ function(config, p)
           ],
           custom+: { cellOptions: { type: 'color-background', mode: 'basic' }, align: 'center', minWidth: 60 },
         },
-        overrides: [p.override('Shelf and tens', { 'custom.cellOptions': { type: 'auto' }, 'custom.width': 220 })],
+        overrides: [p.override('Shelf, tens of bay', { 'custom.cellOptions': { type: 'auto' }, 'custom.width': 220 })],
       },
       targets: [t { expr: 'label_replace(%s, "column", "+$1", "slot", "[0-9]*([0-9])([^0-9].*)?")' % t.expr } for t in super.targets],
     },
@@ -91,7 +91,7 @@ function(config, p)
       p.target('(cephrisk:enclosure_element_status_code{%(at)s, ' + shelf + ', type!="array_device_slot"} != 1) * on (%(cluster)s, enclosure_id, type, element) group_left (name) cephrisk:enclosure_element_info or (cephrisk:enclosure_element_status_code{%(at)s, ' + shelf + ', type!="array_device_slot"} != 1) unless on (%(cluster)s, enclosure_id, type, element) cephrisk:enclosure_element_info', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
-      { field: 'enclosure_id', name: 'Shelf' },
+      { field: 'enclosure_id', name: 'Shelf', 'custom.width': 150 },
       { field: 'type', name: 'Part' },
       { field: 'element', name: 'Number' },
       { field: 'name', name: 'Its name' },
@@ -103,21 +103,21 @@ function(config, p)
       p.target('max by (%(cluster)s, enclosure_id, vendor, product) (max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
-      { field: 'enclosure_id', name: 'Shelf' },
+      { field: 'enclosure_id', name: 'Shelf', 'custom.width': 150 },
       { field: 'vendor', name: 'Vendor' },
       { field: 'product', name: 'Product' },
-      { field: 'Value #A', name: 'Is it there', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped([['0', 'gone', 'red'], ['1', 'yes', 'green']]) },
-      { field: 'Value #B', name: 'IOMs that answer' },
-      { field: 'Value #C', name: 'Hottest sensor', unit: 'celsius' },
+      { field: 'Value #A', name: 'There', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped([['0', 'gone', 'red'], ['1', 'yes', 'green']]) },
+      { field: 'Value #B', name: 'IOMs up' },
+      { field: 'Value #C', name: 'Hottest', unit: 'celsius' },
     ]),
-    p.series('How near are shelves to their temperature limits', "Degrees below the shelf's own critical limit, of the ten sensors that are nearest; below 0 it is too hot.", 'No shelf tells temperatures with limits.', 'celsius', [
-      p.target('bottomk(10, cephrisk:enclosure_temperature_threshold_celsius{%(at)s, ' + shelf + ', threshold="high_critical"} - ignoring (threshold) cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '})', '{{enclosure_id}} sensor {{element}}'),
-    ]) + p.signed,
+    p.series('How near are shelves to their temperature limits', "Degrees below the shelf's own critical limit, of the sensor of each shelf that is nearest; below 0 it is too hot.", 'No shelf tells temperatures with limits.', 'celsius', [
+      p.target('min by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_threshold_celsius{%(at)s, ' + shelf + ', threshold="high_critical"} - ignoring (threshold) cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '})', '{{enclosure_id}}'),
+    ], w=24, h=6) + p.signed,
     p.table('Which disk is where', 'OSDs in shelves, with the role and serial of the disk in the bay.', noShelf, 'none', [
       p.target('cephrisk:enclosure_slot_osd_info{%(at)s, ' + shelf + '}', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
-      { field: 'enclosure_id', name: 'Shelf' },
+      { field: 'enclosure_id', name: 'Shelf', 'custom.width': 150 },
       { field: 'slot', name: 'Bay' },
       { field: 'ceph_daemon', name: 'OSD' },
       { field: 'role', name: 'Use' },
@@ -132,9 +132,9 @@ function(config, p)
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'array', name: 'Array' },
-      { field: 'Value #A', name: 'Does it answer', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped([['0', 'no', 'red'], ['1', 'yes', 'green']]) },
+      { field: 'Value #A', name: 'Answers', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped([['0', 'no', 'red'], ['1', 'yes', 'green']]) },
       { field: 'Value #B', name: 'Ill parts' } + p.coloured(p.above('orange', 1)),
-      { field: 'Value #C', name: 'Hottest sensor', unit: 'celsius' },
+      { field: 'Value #C', name: 'Hottest', unit: 'celsius' },
     ], w=8) + p.alerts(['CephRiskMSADown']),
     p.table('Which array parts are ill', 'As the array judges them.', 'All parts of all arrays are in order, or no array is configured.', 'none', [
       p.target('cephrisk:msa_health_code{%(at)s} == 1 or cephrisk:msa_health_code{%(at)s} == 2', instant=true),
@@ -152,9 +152,9 @@ function(config, p)
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'array', name: 'Array' },
-      { field: 'disk_group', name: 'Disk group' },
+      { field: 'disk_group', name: 'Group' },
       { field: 'Value #A', name: 'Result', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped([['0', 'clean', 'green'], ['1', 'finding', 'red']]) },
-      { field: 'Value #B', name: 'Ended', unit: 'dateTimeFromNow' },
+      { field: 'Value #B', name: 'Ended', 'custom.width': 110, unit: 'dateTimeFromNow' },
       { field: 'Value #C', name: 'Errors' },
     ], w=8) + p.alerts(['CephRiskMSAScrubFinding']),
     p.series('How far are jobs of arrays', 'Scrubs (VRSC), reconstructions (RCON) and others that run on disk groups.', 'No job runs on an array, or none is configured.', 'percentunit', [

@@ -38,13 +38,15 @@ function(config, p)
       p.target('sum(cephrisk:exporter_up{%(at)s} == bool 0) + (sum(cephrisk:collector_success{%(at)s} == bool 0) or vector(0))'),
     ], p.above('red', 1)) + p.to('exporter', 'Does the exporter see everything?'),
     p.table('What fires now', 'Alerts of this pack that fire. The name links the runbook.', 'No alert of this pack fires.', 'none', [
-      p.target('sort_desc(ALERTS{%(at)s, alertname=~"CephRisk.*", alertstate="firing"})', instant=true),
+      p.target('count by (%(cluster)s, alertname, severity) (ALERTS{%(at)s, alertname=~"CephRisk.*", alertstate="firing"})', instant=true),
     ], [
+      { field: 'severity', name: 'Severity', 'custom.width': 100, 'custom.cellOptions': { type: 'color-text' }, mappings: [{ type: 'value', options: { critical: { color: 'red', index: 0 }, warning: { color: 'orange', index: 1 }, info: { color: 'blue', index: 2 } } }] },
       { field: 'alertname', name: 'Alert', links: [{ title: 'Runbook', url: runbook, targetBlank: true }] },
-      { field: 'severity', name: 'Severity', 'custom.cellOptions': { type: 'color-text' }, mappings: [{ type: 'value', options: { critical: { color: 'red', index: 0 }, warning: { color: 'orange', index: 1 }, info: { color: 'blue', index: 2 } } }] },
-    ], hide=['alertstate', 'Value', 'job'], w=24, h=5),
-    p.series('How many PGs are late', 'Late PGs of the pools that have had some in the time shown, by level. Ceph warns from the first.', 'No PG was late in the time shown.', 'none', [
-      p.target('(cephrisk:pool_pgs_late:held{%(at)s} and max_over_time(cephrisk:pool_pgs_late:held{%(at)s}[$__range]) > 0) %(of_pool)s', '{{name}} {{level}}'),
+      { field: config.clusterLabel, name: 'Cluster' },
+      { field: 'Value', name: 'How many', 'custom.width': 100 },
+    ], w=24, h=5),
+    p.series('How many PGs are late', 'Late PGs, deep and shallow, of the pools that have had some in the time shown. Ceph warns from the first.', 'No PG was late in the time shown.', 'none', [
+      p.target('sum by (name) ((cephrisk:pool_pgs_late:held{%(at)s} and max_over_time(cephrisk:pool_pgs_late:held{%(at)s}[$__range]) > 0) %(of_pool)s)', '{{name}}'),
     ]) + p.to('scrub-deadlines', 'Will scrubs be in time?'),
     p.series('What runs: scrubs and recovery', 'PGs in state scrubbing, OSDs that recover, and OSDs that do both at once.', 'No pg collector has given data.', 'none', [
       p.target('cephrisk:scrubbing_pgs{%(at)s}', 'PGs scrubbing'),

@@ -104,5 +104,5 @@ function(config, p)
       { field: 'option', name: 'Option' },
       { field: 'value', name: 'Value', 'custom.width': 100 },
       { field: 'Value', name: 'OSDs', 'custom.width': 70 },
-    ]),
+    ], w=24, h=7),
   ], [p.variables.pool])
