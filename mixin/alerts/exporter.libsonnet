@@ -24,7 +24,7 @@ function(config)
     ),
     new(
       'CephRiskSnapshotStale',
-      function(c) 'time() - cephrisk:collector_last_success_timestamp_seconds > %(intervals)g * cephrisk:collector_interval_seconds and cephrisk:collector_success == 1' % c,
+      function(c) 'time() - cephrisk:collector_last_success_timestamp_seconds > %(intervals)g * cephrisk:collector_interval_seconds + %(lag)g and cephrisk:collector_success == 1' % c,
       'Collector {{ $labels.collector }} has been polling for long{{ with $labels.instance }} on {{ . }}{{ end }}' + at,
       'The last result of the collector {{ $labels.collector }}{{ with $labels.instance }} on {{ . }}{{ end }} is {{ $value | humanizeDuration }} old, many times its interval: a poll hangs. Its series are gone, and alerts on them are blind.'
     ),

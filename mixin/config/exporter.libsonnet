@@ -24,6 +24,9 @@
     severity: 'warning',
     // The exporter itself drops what is older than three intervals. Four is past that.
     intervals: 4,
+    // What Prometheus sees lags by a scrape and an evaluation of the rules, which is long for a collector
+    // that polls every ten seconds.
+    lag: 120,
     'for': '5m',
   },
   CephRiskCephCommandsStuck: {

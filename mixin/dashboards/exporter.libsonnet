@@ -27,9 +27,9 @@ function(config, p)
     p.series('How long do polls take', 'Wall time of the last poll.', 'Prometheus scrapes no exporter.', 's', [
       p.target('cephrisk:collector_duration_seconds{%(at)s}', '{{collector}} {{instance}}'),
     ]),
-    p.series('How old are results, in intervals', 'Time since the last successful poll. Results older than three intervals are dropped.', 'Prometheus scrapes no exporter.', 'none', [
-      p.target('(time() - cephrisk:collector_last_success_timestamp_seconds{%(at)s}) / cephrisk:collector_interval_seconds{%(at)s}', '{{collector}} {{instance}}'),
-    ]) + p.decimals(1) + p.alerts(['CephRiskSnapshotStale']),
+    p.series('How old are results', 'Time since the last successful poll, as Prometheus sees it: up to a scrape and an evaluation of the rules more than it is. Results older than three intervals are dropped.', 'Prometheus scrapes no exporter.', 's', [
+      p.target('time() - cephrisk:collector_last_success_timestamp_seconds{%(at)s}', '{{collector}} {{instance}}'),
+    ]) + p.alerts(['CephRiskSnapshotStale']),
     p.series('Do commands hang inside librados', 'Share of the commands that may hang before the exporter refuses further ones.', 'No exporter asks Ceph: only host roles, or none.', 'percentunit', [
       p.target('cephrisk:ceph_commands_stuck:ratio{%(at)s}', '{{instance}}'),
     ]) + p.max(1) + p.alerts(['CephRiskCephCommandsStuck']),
