@@ -139,7 +139,7 @@ func (a *application) commander() (ceph.Commander, error) {
 		return nil, fmt.Errorf("collectors %s: %w", strings.Join(needed, ", "), err)
 	}
 	a.rados = client
-	return a.recorded(client)
+	return a.recorded(ceph.ReadOnly(client))
 }
 
 // recordLimit bounds a recording.

@@ -244,7 +244,7 @@ func (c *config) readState(ctx context.Context, p *progress) (*state, error) {
 		return nil, err
 	}
 	defer client.Close()
-	asks := &ceph.Client{Commander: client}
+	asks := &ceph.Client{Commander: ceph.ReadOnly(client)}
 	measured, err := observe(ctx, asks, c.observe, p)
 	if err != nil {
 		return nil, err
