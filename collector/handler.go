@@ -2,12 +2,14 @@ package collector
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,6 +25,9 @@ type HandlerOpts struct {
 	// MaxScrapes bounds the scrapes at a time; further ones get 503. 0: no
 	// limit.
 	MaxScrapes int
+	// Stall is how long a client may take to read the next 64 KiB before it is
+	// cut off, so that one that does not read keeps no place. 0: 10 s.
+	Stall time.Duration
 	// Registry gets promhttp's own error counter; may be nil.
 	Registry prometheus.Registerer
 	// ErrorLog may be nil.
@@ -35,7 +40,7 @@ type HandlerOpts struct {
 // filters by name[], gathers and encodes. The bulk is appended to what it wrote,
 // and the encoding is applied to the whole.
 func NewHandler(set *Set, others prometheus.Gatherers, opts HandlerOpts) http.Handler {
-	h := &scrapeHandler{set: set, others: others, max: opts.MaxScrapes, opts: promhttp.HandlerOpts{
+	h := &scrapeHandler{set: set, others: others, max: opts.MaxScrapes, stall: cmp.Or(opts.Stall, 10*time.Second), opts: promhttp.HandlerOpts{
 		ErrorLog:           opts.ErrorLog,
 		ErrorHandling:      promhttp.ContinueOnError,
 		Registry:           opts.Registry,
@@ -53,6 +58,7 @@ type scrapeHandler struct {
 	others prometheus.Gatherers
 	opts   promhttp.HandlerOpts
 	max    int
+	stall  time.Duration
 	places chan struct{}
 	heads  sync.Pool // *head
 	writer expo.Writer
@@ -112,7 +118,44 @@ func (h *scrapeHandler) finish(w http.ResponseWriter, r *http.Request, hd *head,
 	if n := body.Size(); n >= 0 {
 		w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
 	}
-	_, _ = body.WriteTo(w) // the client has gone away
+	_, _ = body.WriteTo(newPatientWriter(w, h.stall)) // the client has gone away
+}
+
+// patientWriter gives each piece of an answer its own time to be read, and the
+// whole no more than maxAnswerTime.
+type patientWriter struct {
+	w     http.ResponseWriter
+	ctl   *http.ResponseController
+	stall time.Duration
+	end   time.Time
+}
+
+const (
+	patientPiece  = 64 << 10
+	maxAnswerTime = 2 * time.Minute
+)
+
+func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter {
+	return &patientWriter{w, http.NewResponseController(w), stall, time.Now().Add(maxAnswerTime)}
+}
+
+// Write implements io.Writer.
+func (p *patientWriter) Write(b []byte) (int, error) {
+	sent := 0
+	for len(b) > 0 {
+		deadline := time.Now().Add(p.stall)
+		if deadline.After(p.end) {
+			deadline = p.end
+		}
+		_ = p.ctl.SetWriteDeadline(deadline) // a writer without deadlines is a test's
+		n, err := p.w.Write(b[:min(len(b), patientPiece)])
+		sent += n
+		if err != nil {
+			return sent, err
+		}
+		b = b[n:]
+	}
+	return sent, nil
 }
 
 // scrape is what one scrape gathers.

@@ -304,7 +304,8 @@ func (r *runner) snapshot(now time.Time) (*publication, pollStatus) {
 	if r.published == nil {
 		return nil, r.status
 	}
-	if now.Sub(r.published.at) > r.published.maxAge {
+	// A clock that was set back must not make it young for ever.
+	if now.Sub(r.published.at).Abs() > r.published.maxAge {
 		r.published = nil // frees the memory, too
 		return nil, r.status
 	}

@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,10 @@ func serve(t *testing.T, args ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{t: t, client: &http.Client{Timeout: 20 * time.Second}, stop: cancel, code: make(chan int, 1), log: &output{}}
-	args = append([]string{"--web.listen-address=127.0.0.1:0", "--state-dir=" + filepath.Join(t.TempDir(), "state")}, args...)
+	args = append([]string{"--web.listen-address=127.0.0.1:0"}, args...)
+	if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--state-dir=") }) {
+		args = append(args, "--state-dir="+filepath.Join(t.TempDir(), "state"))
+	}
 	go func() { s.code <- run(ctx, args, io.Discard, s.log) }()
 	t.Cleanup(cancel)
 	address := regexp.MustCompile(`address"?[=:]"?(127\.0\.0\.1:[0-9]+)`)
