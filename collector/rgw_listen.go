@@ -52,7 +52,7 @@ func (l rgwListener) serve(ctx context.Context, socket net.Listener, engine *ops
 		}
 		return engine.ServeTCP(ctx, socket, log)
 	}
-	server := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute}
+	server := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	err := web.Serve(socket, server, &web.FlagConfig{WebConfigFile: &l.webConfig}, log)

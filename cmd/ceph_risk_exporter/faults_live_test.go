@@ -236,6 +236,17 @@ func (f *faultRun) during(x fault, before exporter.Series) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+	// The interval in force grows with what a dump takes on a loaded machine, and
+	// what is held goes after three of it, whenever that is.
+	f.e.Await("what is held to go: "+x.name, 5*time.Minute, func() error {
+		last = f.e.Scrape()
+		for i, class := range seriesClasses {
+			if _, has := last[class.series]; has && x.want[i] == held {
+				return fmt.Errorf("%s is still there", class.series)
+			}
+		}
+		return nil
+	})
 	for i, class := range seriesClasses {
 		was, had := atHalf[class.series]
 		is, has := last[class.series]

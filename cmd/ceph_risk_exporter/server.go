@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log"
+	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"slices"
@@ -42,6 +44,7 @@ func (a *application) listen(ctx context.Context) error {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          log.New(serverLog{a.log}, "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.ListenAndServe(server, a.cfg.web, a.log) }()
@@ -59,6 +62,20 @@ func (a *application) listen(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// serverLog takes the lines of net/http's server. What any client can cause by
+// what it sends, or does not send, is for debugging.
+type serverLog struct{ log *slog.Logger }
+
+// Write implements io.Writer.
+func (l serverLog) Write(line []byte) (int, error) {
+	level := slog.LevelError
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) || bytes.HasPrefix(line, []byte("http2:")) {
+		level = slog.LevelDebug
+	}
+	l.log.Log(context.Background(), level, "server", "err", string(bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 func (a *application) handler() (http.Handler, error) {
