@@ -79,7 +79,7 @@ func imports(t *testing.T, file string) []string {
 }
 
 // testOnly are packages that serve tests and the demo, never the product.
-var testOnly = []string{"internal/cephtest", "internal/msa/msatest", "internal/page/pagetest", "internal/repo", "internal/bench"}
+var testOnly = []string{"internal/cephtest", "internal/msa/msatest", "internal/page/pagetest", "internal/repo", "internal/bench", "internal/helpdoc"}
 
 func isTestOnly(dir string) bool {
 	return slices.ContainsFunc(testOnly, func(p string) bool { return dir == p || strings.HasPrefix(dir, p+"/") })
