@@ -7,6 +7,8 @@ GOTOOL      := go tool -modfile=tools/go.mod
 CACHE       ?= /var/cache/ceph_risk_exporter
 TEST_FLAGS  ?=
 FUZZ_TIME   ?= 5s
+# Versions of packages begin with a number and have no hyphen.
+PACKAGE_VERSION ?= $(shell scripts/package-version '$(VERSION)')
 export CEPHRISK_CACHE := $(CACHE)
 # Tools that are unpacked rather than installed (scripts/install-deps).
 export PATH := $(PATH):$(CACHE)/tools/usr/bin
@@ -22,6 +24,10 @@ build: build-deps ## build the exporter and scrubplan into build/
 .PHONY: build-static
 build-static: ## build the static binary without librados (host role and msa)
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o build/$(BINARY)-static ./cmd/$(BINARY)
+
+.PHONY: packages
+packages: build build-static ## build .deb and .rpm of both kinds into build/packages/
+	scripts/packages '$(PACKAGE_VERSION)'
 
 .PHONY: build-deps deps roots
 build-deps:
@@ -78,6 +84,14 @@ bench: deps ## figures, as recorded in docs/performance.md
 	@mkdir -p build
 	go test -run '^$$' -bench . -benchmem -timeout 2h ./... | tee build/bench.txt | grep -v '^?' >&2; \
 	scripts/bench-table <build/bench.txt
+
+.PHONY: vuln
+vuln: ## known vulnerabilities in what the programs call (needs vuln.go.dev)
+	scripts/vuln
+
+.PHONY: secrets
+secrets: ## gitleaks over the tree's whole history
+	$(GOTOOL) gitleaks git --no-banner --redact --log-level warn .
 
 .PHONY: fmt
 fmt: ## format the sources
