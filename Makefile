@@ -42,7 +42,7 @@ demo: deps ## run the exporter beside a real Ceph cluster on loopback, until Ctr
 	go run ./internal/cephtest/cmd/demo
 
 .PHONY: test
-test: roots check static test-go fuzz ## everything in short form: what CI runs
+test: roots check static test-go test-schema fuzz ## everything in short form: what CI runs
 
 .PHONY: check
 check: deps ## formatting, vet, staticcheck
@@ -61,13 +61,18 @@ test-go: roots ## all Go tests, live ones included, with the race detector
 	go test -race -timeout 60m -p 2 $(TEST_FLAGS) ./...; code=$$?; \
 	go run ./internal/cephtest/cmd/cephcluster down --shared; exit $$code
 
+.PHONY: test-schema
+test-schema: ## Kubernetes and Rook manifests against the types that decode them
+	cd deploy/schema && go vet ./... && go test ./...
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_TIME
 	scripts/fuzz $(FUZZ_TIME)
 
 .PHONY: test-long
-test-long: roots ## hours: long live runs, soak, the README in a bare root
+test-long: roots ## hours: long live runs, soak, packages in clean roots, the README in a bare root
 	scripts/new-user
+	$(MAKE) secrets
 	CEPHRISK_LONG=1 go test -race -timeout 12h -p 1 $(TEST_FLAGS) ./...
 	$(MAKE) fuzz FUZZ_TIME=10m
 
@@ -99,7 +104,7 @@ fmt: ## format the sources
 
 .PHONY: update
 update: ## rewrite goldens and generated documents
-	go test ./collector ./cmd/... -update
+	go test ./collector ./cmd/... ./deploy -update
 	go test ./internal/ceph -run Captured -update
 
 .PHONY: mixin
