@@ -45,8 +45,8 @@ function(config, p)
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'Value', name: 'How many', 'custom.width': 100 },
     ], w=24, h=5),
-    p.series('How many PGs are late', 'Late PGs, deep and shallow, of the pools that have had some in the time shown. Ceph warns from the first.', 'No PG was late in the time shown.', 'none', [
-      p.target('sum by (name) ((cephrisk:pool_pgs_late:held{%(at)s} and max_over_time(cephrisk:pool_pgs_late:held{%(at)s}[$__range]) > 0) %(of_pool)s)', '{{name}}'),
+    p.series('How many PGs are late', 'PGs late for a deep scrub, or for a shallow one where these are more, of the pools that have had some in the time shown. Ceph warns from the first.', 'No PG was late in the time shown.', 'none', [
+      p.target('max by (%(cluster)s, name) ((cephrisk:pool_pgs_late:held{%(at)s} and max_over_time(cephrisk:pool_pgs_late:held{%(at)s}[$__range]) > 0) %(of_pool)s)', '{{name}}'),
     ]) + p.to('scrub-deadlines', 'Will scrubs be in time?'),
     p.series('What runs: scrubs and recovery', 'PGs in state scrubbing, OSDs that recover, and OSDs that do both at once.', 'No pg collector has given data.', 'none', [
       p.target('cephrisk:scrubbing_pgs{%(at)s}', 'PGs scrubbing'),

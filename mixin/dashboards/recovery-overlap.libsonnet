@@ -15,8 +15,8 @@ function(config, p)
     p.stat('PGs scrubbing now', 'Of all pools, reserving ones included.', 'no data', 'none', [
       p.target('sum(cephrisk:scrubbing_pgs{%(at)s})'),
     ]),
-    p.stat('Late PGs that recovery holds up', 'Late PGs that are not clean, or whose primary recovers while osd_scrub_during_recovery is off.', 'no data', 'none', [
-      p.target('sum(cephrisk:pool_pgs_scrub_blocked{%(at)s, reason=~"not_clean|recovery"})'),
+    p.stat('Late PGs that recovery holds up', 'PGs late for a deep scrub, or for a shallow one where these are more, that are not clean, or whose primary recovers while osd_scrub_during_recovery is off.', 'no data', 'none', [
+      p.target('max(sum by (level) (cephrisk:pool_pgs_scrub_blocked{%(at)s, reason=~"not_clean|recovery"}))'),
     ], p.above('orange', 1), w=5) + p.to('scrub-deadlines', 'Will scrubs be in time?'),
     p.stat('OSDs that may scrub while they recover', 'osd_scrub_during_recovery is on.', 'no data', 'none', [
       p.target('sum(cephrisk:osd_running_option:osds{%(at)s, option="osd_scrub_during_recovery", value="1"}) or sum(0 * cephrisk:osd_running_option:osds{%(at)s, option="osd_scrub_during_recovery"})'),

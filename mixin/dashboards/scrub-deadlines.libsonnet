@@ -89,14 +89,14 @@ function(config, p)
       { field: 'Value', name: 'Last deep scrub ago', unit: 'suffix: days', decimals: 1 },
     ], hide=['pool_id'], sort='Last deep scrub ago'),
 
-    p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [
-      p.target('sum by (reason) (cephrisk:pool_pgs_scrub_blocked{%(at)s} %(of_pool)s)', '{{reason}}'),
+    p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, of the level that has more of them, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [
+      p.target('max by (reason) (sum by (reason, level) (cephrisk:pool_pgs_scrub_blocked{%(at)s} %(of_pool)s))', '{{reason}}'),
     ]) + p.stacked + p.alerts(['CephRiskPoolScrubFlagLeftOn']),
     p.series('Which scrubs run', 'PGs in state scrubbing; reserving ones wait for their replicas. On 16 the phase is unknown.', 'No pg collector has given data.', 'none', [
       p.target('sum by (level, phase) (cephrisk:scrubs_running{%(at)s} %(of_pool)s)', '{{level}} {{phase}}'),
     ]) + p.alerts(['CephRiskScrubStuck']),
     p.bars('Which primaries hold up the most late PGs', 'The OSD has to begin these scrubs. One that stands out starves them.', 'No PG is late.', 'none', [
-      p.target('topk(10, sum by (ceph_daemon) (cephrisk:osd_late_pgs{%(at)s}) > 0)', '{{ceph_daemon}}') { instant: true, range: false },
+      p.target('topk(10, max by (ceph_daemon) (cephrisk:osd_late_pgs{%(at)s}) > 0)', '{{ceph_daemon}}') { instant: true, range: false },
     ], p.above('orange', 1)) + p.alerts(['CephRiskScrubStarvedByOSD']),
     p.table('Which scrub options do OSDs run with', 'OSDs by the value in force. Two rows for one option are OSDs that differ.', 'No pg collector has given data.', 'none', [
       p.target('sum by (option, value) (cephrisk:scrub_option_osds{%(at)s})', instant=true),

@@ -135,6 +135,8 @@ function(config)
     named:: { options+: { textMode: 'value_and_name' } },
     logarithmic:: { fieldConfig+: { defaults+: { min:: null, custom+: { scaleDistribution: { type: 'log', log: 10 }, fillOpacity: 0 } } } },
     decimals(n):: { fieldConfig+: { defaults+: { decimals: n } } },
+    // The axis reaches at least this far: less is not worth a mountain.
+    softMax(value):: { fieldConfig+: { defaults+: { custom+: { axisSoftMax: value } } } },
     max(value):: { fieldConfig+: { defaults+: { max: value } } },
     colours(byName):: { fieldConfig+: { overrides+: [override(n, { color: { mode: 'fixed', fixedColor: byName[n] } }) for n in std.objectFields(byName)] } },
     dashed(name):: { fieldConfig+: { overrides+: [override(name, { 'custom.lineStyle': { fill: 'dash', dash: [8, 8] }, 'custom.fillOpacity': 0 })] } },
