@@ -25,11 +25,11 @@ function(config)
       function(c) |||
         (
           cephrisk:pool_pgs_older:held{level="shallow", intervals="%(intervals)s"}
-          or cephrisk:pool_pgs_older:held{level="deep", intervals="%(intervals)s"} - on (%(cluster)s, pool_id) group_left () cephrisk:pool_pgs_never_deep_scrubbed
+          or cephrisk:pool_pgs_older:held{level="deep", intervals="%(intervals)s"} - on (%(cluster)s, pool_id) group_left () cephrisk:pool_pgs_never_deep_scrubbed:held
         ) > %(pgs)g
         and min_over_time(cephrisk:pool_pgs_older:held{intervals="%(intervals)s"}[%(window)s:%(step)s]) > %(pgs)g
         and %(enough)s
-        and on (%(cluster)s) max_over_time(cephrisk:recovering_osds[%(quiet)s:%(step)s]) == 0
+        unless on (%(cluster)s) max_over_time(cephrisk:recovering_osds[%(quiet)s:%(step)s]) > 0
       ||| % (c { enough: c.present('cephrisk:pool_pgs_older:held{intervals="%s"}' % c.intervals, c.window) }),
       '{{ $value }} PGs of ' + pool + at + ' have had no {{ $labels.level }} scrub for {{ $labels.intervals }} intervals',
       'Nobody has compared the copies of {{ $value }} PGs of ' + pool + ' for more than {{ $labels.intervals }} times their own interval, and no recovery explains it: damage can spread unseen.' + worst
@@ -51,7 +51,7 @@ function(config)
         sum by (%(cluster)s) (cephrisk:pool_pgs_late:held) > %(pgs)g
         and on (%(cluster)s) sum by (%(cluster)s) (cephrisk:scrub_completions:rate1d) == 0
         and on (%(cluster)s) %(enough)s
-        unless on (%(cluster)s) cephrisk:cluster_flag{flag=~"noscrub|nodeep-scrub"} == 1
+        unless on (%(cluster)s) cephrisk:cluster_flag:held{flag=~"noscrub|nodeep-scrub"} == 1
       ||| % (c { enough: c.present('cephrisk:scrubbing_pgs', c.window) }),
       '{{ $value }} PGs are late' + at + ' and not one scrub has completed in <window>',
       'Not one scrub has completed in <window> although {{ $value }} PGs are late and no flag forbids it.' + alert.list(config, 'cephrisk:scrubbing_pgs', [], '{{ .Value }}', lead=' PGs in state scrubbing now: ')
@@ -87,10 +87,10 @@ function(config)
     new(
       'CephRiskScrubFlagLeftOn',
       function(c) |||
-        min_over_time(cephrisk:cluster_flag{flag=~"%(flags)s"}[%(window)s:%(step)s]) == 1
-        and cephrisk:cluster_flag == 1
+        min_over_time(cephrisk:cluster_flag:held{flag=~"%(flags)s"}[%(window)s:%(step)s]) == 1
+        and cephrisk:cluster_flag:held == 1
         and %(enough)s
-      ||| % (c { enough: c.present('cephrisk:cluster_flag{flag=~"%s"}' % c.flags, c.window) }),
+      ||| % (c { enough: c.present('cephrisk:cluster_flag:held{flag=~"%s"}' % c.flags, c.window) }),
       'Flag {{ $labels.flag }} has been set for <window>' + at,
       'The cluster flag {{ $labels.flag }} has been set for <window>: every PG comes nearer to its deadline. Unset it with `ceph osd unset {{ $labels.flag }}` when the work it was set for is done.' + alert.list(config, 'cephrisk:pool_pgs_late:held', [], '{{ .Value }}', wrap='sum(%s) > 0', lead=' Late PGs already: ')
     ),
@@ -112,7 +112,7 @@ function(config)
         and %(enough)s
       ||| % (c { enough: c.present('cephrisk:scrub_option_mismatch_osds', c.window) }),
       '{{ $value }} OSDs run with another {{ $labels.option }} than the mgr' + at,
-      '{{ $value }} OSDs schedule scrubs by another {{ $labels.option }} than the mgr warns by, so PG_NOT_SCRUBBED and PG_NOT_DEEP_SCRUBBED say the wrong number. Set it with `ceph config set global {{ $labels.option }} ...` and remove it from single sections.' + alert.list(config, 'cephrisk:scrub_option', ['option'], '{{ .Labels.who }} {{ .Value }}', lead=' Set now: ')
+      '{{ $value }} OSDs schedule scrubs by another {{ $labels.option }} than the mgr warns by, so PG_NOT_SCRUBBED and PG_NOT_DEEP_SCRUBBED say the wrong number. Set it with `ceph config set global {{ $labels.option }} ...` and remove it from single sections.' + alert.list(config, 'cephrisk:scrub_option', ['option'], '{{ .Labels.who }} {{ printf `%.0f` .Value }} s', lead=' Set now: ')
     ),
     new(
       'CephRiskScrubWarningSilenced',

@@ -244,7 +244,7 @@ func wrongSection() fault {
 				"CephRiskScrubIntervalMismatch", "warning", map[string]string{"option": "osd_deep_scrub_interval"},
 				func(d *drill) string {
 					return fmt.Sprintf("%d OSDs run with another osd_deep_scrub_interval than the mgr in cluster drill", d.differing())
-				}, `Set now: osd 1209600\.`,
+				}, `Set now: osd 1209600 s\.`,
 			}}
 		},
 		repair: func(d *drill) { d.ceph("config rm osd osd_deep_scrub_interval") },

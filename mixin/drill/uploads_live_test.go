@@ -37,7 +37,7 @@ func (d *drill) startGateway() []string {
 func (d *drill) put(ctx context.Context, n int) error {
 	for range n {
 		d.objects++
-		if _, err := d.s3.PutObject(ctx, bucket, fmt.Sprintf("object %d", d.objects), bytes.NewReader(make([]byte, 4096)), 4096, "", "", minio.PutObjectOptions{}); err != nil {
+		if _, err := d.s3.PutObject(ctx, bucket, fmt.Sprintf("object-%d", d.objects), bytes.NewReader(make([]byte, 4096)), 4096, "", "", minio.PutObjectOptions{}); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func uploadsLeft() fault {
 		name: "ten multipart uploads begun: five aborted, five left open",
 		inject: func(d *drill) {
 			for i := range 10 {
-				name := fmt.Sprintf("large %d", i)
+				name := fmt.Sprintf("large-%d", i)
 				id, err := d.s3.NewMultipartUpload(d.ctx, bucket, name, minio.PutObjectOptions{})
 				d.must(err)
 				_, err = d.s3.PutObjectPart(d.ctx, bucket, name, id, 1, bytes.NewReader(make([]byte, 4096)), 4096, minio.PutObjectPartOptions{})

@@ -4,7 +4,7 @@ local forecast = import 'forecast.libsonnet';
 
 function(config)
   local r = record.new(config);
-  local vars = { cluster: config.clusterLabel, top: config.worstPGs, selector: config.selector };
+  local vars = { cluster: config.clusterLabel, hold: config.hold, top: config.worstPGs, selector: config.selector };
 
   local held(name) = record.held(config, name);
   [
@@ -24,7 +24,7 @@ function(config)
     r.gauge('pool_scrub_errors', ['pool_id', 'level']),
     r.gauge('pg_inconsistent', ['pool_id', 'pgid']),
   ]
-  + held('pool_pgs_late') + held('pool_pgs_late_within') + held('pool_pgs_older')
+  + held('pool_pgs_late') + held('pool_pgs_late_within') + held('pool_pgs_older') + held('pool_pgs_never_deep_scrubbed')
   + [
     {
       record: 'cephrisk:pg_last_deep_scrub_age_seconds:top',
@@ -62,6 +62,11 @@ function(config)
       ||| % vars,
     },
     r.gauge('cluster_flag', ['flag']),
+    {
+      // While the mgr hangs nobody knows the flags; they are hardly unset then.
+      record: 'cephrisk:cluster_flag:held',
+      expr: 'last_over_time(cephrisk:cluster_flag[%(hold)s])' % vars,
+    },
     r.gauge('pool_flag', ['pool_id', 'flag']),
     r.gauge('scrub_option', ['option', 'who']),
     r.gauge('scrub_option_osds', ['option', 'value']),
