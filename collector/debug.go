@@ -2,8 +2,11 @@ package collector
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,17 +45,20 @@ func (s *Set) debug(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// records returns what is known of the last poll and the one under way; either
-// may be nil.
-func (r *runner) records() (last, running *pollRecord, status pollStatus) {
+// records returns what is known of the last poll and the one under way, either of
+// which may be nil, and what was asked before the last one.
+func (r *runner) records() (last, running *pollRecord, earlier []polltrace.Step, status pollStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.last, r.running, r.status
+	if r.last != nil {
+		earlier = r.asked.before(r.last.begin)
+	}
+	return r.last, r.running, earlier, r.status
 }
 
 func (r *runner) debug(now time.Time) []byte {
 	published, _ := r.snapshot(now)
-	last, running, st := r.records()
+	last, running, earlier, st := r.records()
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "collector %s: %s\n\n", r.spec.Name, r.spec.Help)
 	fmt.Fprintf(&b, "interval in force  %s (configured %s), a poll may take %s\n", short(st.interval), r.interval, r.spec.Timeout)
@@ -71,6 +77,10 @@ func (r *runner) debug(now time.Time) []byte {
 		b.WriteString("\nNo poll has ended yet.\n")
 	default:
 		last.write(&b, now)
+		if len(earlier) > 0 {
+			b.WriteString("\nASKED IN EARLIER POLLS, the last of each kind\n")
+			writeSteps(&b, earlier)
+		}
 	}
 	// A poll that hangs has a record already, and is still under way.
 	if running != nil && (last == nil || last.trace != running.trace) {
@@ -78,6 +88,44 @@ func (r *runner) debug(now time.Time) []byte {
 		writeTrace(&b, running.trace.Report())
 	}
 	return b.Bytes()
+}
+
+// maxAsked bounds lastAsked.
+const maxAsked = 100
+
+// lastAsked remembers by kind the question that was asked last: a collector asks
+// some in every poll and others rarely.
+type lastAsked map[string]polltrace.Step
+
+// add takes in the steps of a poll. Where there are too many questions, those
+// that were not asked for longest go.
+func (a *lastAsked) add(steps []polltrace.Step) {
+	if *a == nil {
+		*a = lastAsked{}
+	}
+	for _, s := range steps {
+		(*a)[s.Kind()] = s
+	}
+	if over := len(*a) - maxAsked; over > 0 {
+		keys := slices.SortedFunc(maps.Keys(*a), func(x, y string) int { return (*a)[x].Began.Compare((*a)[y].Began) })
+		for _, k := range keys[:over] {
+			delete(*a, k)
+		}
+	}
+}
+
+// before returns the steps that were begun before that instant, in their order.
+func (a lastAsked) before(t time.Time) []polltrace.Step {
+	var out []polltrace.Step
+	for _, s := range a {
+		if s.Began.Before(t) {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y polltrace.Step) int {
+		return cmp.Or(x.Began.Compare(y.Began), strings.Compare(x.Target, y.Target), strings.Compare(x.Asked, y.Asked))
+	})
+	return out
 }
 
 func (p *pollRecord) write(b *bytes.Buffer, now time.Time) {
@@ -104,12 +152,19 @@ func writeTrace(b *bytes.Buffer, r polltrace.Report) {
 		return
 	}
 	fmt.Fprintf(b, "questions: %d, failed: %d, without answer yet: %d, bytes answered: %d\n", r.Asked, r.Failed, r.Open, r.Bytes)
-	width := 0
-	for i := range r.Steps {
-		width = max(width, len(r.Steps[i].Target))
+	writeSteps(b, r.Steps)
+	if r.LeftOut > 0 {
+		fmt.Fprintf(b, "  and %d more questions, of which only the count is kept\n", r.LeftOut)
 	}
-	for i := range r.Steps {
-		s := &r.Steps[i]
+}
+
+func writeSteps(b *bytes.Buffer, steps []polltrace.Step) {
+	width := 0
+	for i := range steps {
+		width = max(width, len(steps[i].Target))
+	}
+	for i := range steps {
+		s := &steps[i]
 		fmt.Fprintf(b, "  %s  %-*s  %s: ", s.Began.UTC().Format("15:04:05.000"), min(width, 60), s.Target, s.Asked)
 		switch {
 		case !s.Ended && s.Bytes < 0:
@@ -127,9 +182,6 @@ func writeTrace(b *bytes.Buffer, r polltrace.Report) {
 			}
 			b.WriteByte('\n')
 		}
-	}
-	if r.LeftOut > 0 {
-		fmt.Fprintf(b, "  and %d more questions, of which only the count is kept\n", r.LeftOut)
 	}
 }
 

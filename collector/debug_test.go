@@ -41,6 +41,11 @@ func TestDebugTellsWhatTheLastPollAskedAndGot(t *testing.T) {
 			mon.Answered(4711)
 			time.Sleep(1500 * time.Microsecond)
 			mon.End("6 OSDs, 4 pools", nil)
+			if n == 1 {
+				rare := polltrace.Begin(ctx, "mgr", "pg dump pgs")
+				rare.Answered(120000)
+				rare.End("64 PGs", nil)
+			}
 			socket := polltrace.Begin(ctx, "/run/ceph/ceph-osd.3.asok", "perf dump")
 			time.Sleep(2 * time.Second)
 			switch n {
@@ -117,6 +122,19 @@ func TestDebugKeepsSizesAndNeverAnswers(t *testing.T) {
 	})
 }
 
+// Questions that are asked rarely do not pile up either.
+func TestDebugForgetsWhatWasNotAskedForLongest(t *testing.T) {
+	var a lastAsked
+	begin := time.Unix(1000, 0)
+	for i := range 500 {
+		a.add([]polltrace.Step{{Target: "mgr", Asked: "always", Began: begin.Add(time.Duration(i)*time.Second + time.Millisecond)}, {Target: "mgr", Asked: strings.Repeat("x", i), Began: begin.Add(time.Duration(i) * time.Second)}})
+	}
+	got := a.before(begin.Add(time.Hour))
+	if len(got) != maxAsked || len(got[0].Asked) != 401 || got[len(got)-1].Asked != "always" {
+		t.Errorf("%d questions, from one of %d bytes to %.20q", len(got), len(got[0].Asked), got[len(got)-1].Asked)
+	}
+}
+
 // 4,000 OSDs are asked in one poll: the account stays small.
 func TestDebugIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +151,7 @@ func TestDebugIsBounded(t *testing.T) {
 		synctest.Wait()
 		_, body := debugGet(b.set, "test")
 		if len(body) > 200_000 || !strings.Contains(body, "questions: 4000, failed: 4000, without answer yet: 0, bytes answered: 0") ||
-			!strings.Contains(body, "and 3750 more questions, of which only the count is kept") {
+			!strings.Contains(body, "and 3930 more questions, of which only the count is kept") {
 			t.Errorf("%d bytes:\n%.2000s", len(body), body)
 		}
 	})

@@ -77,6 +77,7 @@ type runner struct {
 	status    pollStatus
 	running   *pollRecord // the poll under way; nil between polls
 	last      *pollRecord // the last poll that has ended, or that hangs
+	asked     lastAsked
 }
 
 // pollRecord is what is remembered of one poll, for people who ask why. It keeps
@@ -237,6 +238,7 @@ func (r *runner) record(poll *pollRecord, o outcome, took time.Duration) time.Du
 	defer r.mu.Unlock()
 	now := poll.at
 	r.last = poll.ended(o, took)
+	r.asked.add(poll.trace.Report().Steps)
 	wait, interval := r.pace(o.err == nil, took)
 	s := &r.status
 	before := s.err

@@ -3,6 +3,7 @@ package msa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/msa/msatest"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/polltrace"
 )
 
 func TestEveryWayOfLoggingInIsFound(t *testing.T) {
@@ -410,11 +412,21 @@ func TestCertificateIsVerifiedUnlessSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestErrorsShowNoSecrets(t *testing.T) {
+func TestErrorsAndTracesShowNoSecrets(t *testing.T) {
 	peer := startPeer(t, msatest.Options{})
 	a := limited(open(t, peer))
 	impatient(a, 0, 1)
 	var said []string
+	steps := 0
+	poll := func(now time.Time) *Report {
+		trace := &polltrace.Trace{}
+		report := a.Poll(polltrace.With(t.Context(), trace), now)
+		for _, s := range trace.Report().Steps {
+			steps++
+			said = append(said, fmt.Sprintf("%s: %s: %s %s", s.Target, s.Asked, s.Decoded, s.Err))
+		}
+		return report
+	}
 	note := func(r *Report) {
 		errs := []error{r.Err}
 		for _, c := range r.Controllers {
@@ -437,16 +449,16 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 			peer.ExpireSessions()
 			peer.A.SetFault(msatest.Fault{Kind: kind, Command: command})
 			peer.B.SetFault(msatest.Fault{Kind: kind, Command: command})
-			note(a.Poll(t.Context(), noon))
+			note(poll(noon))
 		}
 	}
 	peer.A.SetFault(msatest.Fault{})
 	peer.A.RefuseSessions("all")
-	note(a.Poll(t.Context(), noon))
+	note(poll(noon))
 	peer.SetPassword("another")
-	note(a.Poll(t.Context(), noon.Add(time.Hour)))
-	if len(said) < 20 {
-		t.Fatalf("only %d errors: the faults do not work", len(said))
+	note(poll(noon.Add(time.Hour)))
+	if len(said) < 20+steps || steps < 50 {
+		t.Fatalf("only %d errors and %d steps: the faults do not work", len(said)-steps, steps)
 	}
 	all := strings.Join(said, "\n")
 	for _, secret := range append(peer.Secrets(), "a password: 17") {

@@ -2,8 +2,9 @@
 // times and errors, never an answer itself. It travels in the poll's context, so
 // that a source notes what it does without knowing for whom.
 //
-// Memory is bounded: the first steps of a poll and the first failures are kept,
-// the rest is only counted.
+// Memory is bounded: the first steps of each kind and the first failures are kept,
+// the rest is only counted. So what is asked of a thousand daemons does not crowd
+// out what is asked once.
 package polltrace
 
 import (
@@ -14,6 +15,7 @@ import (
 )
 
 const (
+	maxOfKind   = 20
 	maxSteps    = 200
 	maxFailures = 50
 	maxText     = 400 // bytes of one text
@@ -32,9 +34,20 @@ type Step struct {
 	Err     string        // empty: none
 }
 
+// Kind is what tells steps of different kinds apart: who was asked for what,
+// without numbers, so that osd.1 and osd.2 are of one kind.
+func (s *Step) Kind() string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s.Target+"\x00"+s.Asked)
+}
+
 // Report is what a trace holds at one instant.
 type Report struct {
-	Steps   []Step // in the order in which they began, failures beyond the limit last
+	Steps   []Step // in the order in which they began, failures beyond the limits last
 	Asked   int    // all questions, those left out of Steps included
 	Open    int    // questions that have no answer yet
 	Failed  int
@@ -47,7 +60,8 @@ type Report struct {
 type Trace struct {
 	mu     sync.Mutex
 	steps  []*Step
-	failed []*Step // beyond maxSteps
+	failed []*Step // beyond the limits
+	kinds  map[string]int
 	asked  int
 	open   int
 	errors int
@@ -80,7 +94,14 @@ func Begin(ctx context.Context, target, asked string) *Open {
 	defer t.mu.Unlock()
 	t.asked++
 	t.open++
-	if len(t.steps) < maxSteps {
+	if len(t.steps) >= maxSteps {
+		return o
+	}
+	if kind := o.step.Kind(); t.kinds[kind] < maxOfKind {
+		if t.kinds == nil {
+			t.kinds = map[string]int{}
+		}
+		t.kinds[kind]++
 		t.steps = append(t.steps, o.step)
 		o.listed = true
 	}

@@ -66,7 +66,7 @@ func TestATraceIsBoundedAndKeepsFailures(t *testing.T) {
 	const n = 5000
 	for i := range n {
 		wg.Go(func() {
-			o := Begin(ctx, "osd", strings.Repeat("long ", 1000))
+			o := Begin(ctx, "osd "+strings.Repeat("x", i%23), strings.Repeat("long ", 1000))
 			if i%10 == 0 {
 				o.End("", fmt.Errorf("failure %d %s", i, strings.Repeat("x", 5000)))
 				return
@@ -88,5 +88,18 @@ func TestATraceIsBoundedAndKeepsFailures(t *testing.T) {
 	}
 	if len(r.Steps) != maxSteps+maxFailures || r.Asked != n || r.Open != 0 || r.Failed != n/10 || r.Bytes != 7*n*9/10 || r.LeftOut != n-len(r.Steps) || failures < maxFailures {
 		t.Errorf("%d steps, %d failures in them, %+v", len(r.Steps), failures, Report{Asked: r.Asked, Open: r.Open, Failed: r.Failed, Bytes: r.Bytes, LeftOut: r.LeftOut})
+	}
+}
+
+func TestWhatIsAskedOfManyDoesNotCrowdOutWhatIsAskedOnce(t *testing.T) {
+	trace := &Trace{}
+	ctx := With(context.Background(), trace)
+	for i := range 4000 {
+		Begin(ctx, "mgr", fmt.Sprintf("config show osd.%d", i)).End("", nil)
+	}
+	Begin(ctx, "mgr", "pg dump pgs").End("", nil)
+	r := trace.Report()
+	if len(r.Steps) != maxOfKind+1 || r.Steps[maxOfKind].Asked != "pg dump pgs" || r.Asked != 4001 || r.LeftOut != 4000-maxOfKind {
+		t.Errorf("%d steps, %d asked, %d left out, the last is %q", len(r.Steps), r.Asked, r.LeftOut, r.Steps[len(r.Steps)-1].Asked)
 	}
 }
