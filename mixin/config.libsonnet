@@ -61,6 +61,9 @@
     alerts:
       (import 'config/exporter.libsonnet')
       + (import 'config/scrub.libsonnet')
-      + (import 'config/hardware.libsonnet'),
+      + (import 'config/hardware.libsonnet')
+      + (import 'config/osds.libsonnet')
+      + (import 'config/shelves.libsonnet')
+      + (import 'config/uploads.libsonnet'),
   },
 }

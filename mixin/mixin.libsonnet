@@ -8,10 +8,10 @@
     exporter: { rules: import 'rules/exporter.libsonnet', alerts: import 'alerts/exporter.libsonnet' },
     hardware: { rules: import 'rules/hardware.libsonnet', alerts: import 'alerts/hardware.libsonnet' },
     latency: { rules: import 'rules/latency.libsonnet' },
-    osds: { rules: import 'rules/osds.libsonnet' },
+    osds: { rules: import 'rules/osds.libsonnet', alerts: import 'alerts/osds.libsonnet' },
     scrub: { rules: import 'rules/scrub.libsonnet', alerts: import 'alerts/scrub.libsonnet' },
-    shelves: { rules: import 'rules/shelves.libsonnet' },
-    uploads: { rules: import 'rules/uploads.libsonnet' },
+    shelves: { rules: import 'rules/shelves.libsonnet', alerts: import 'alerts/shelves.libsonnet' },
+    uploads: { rules: import 'rules/uploads.libsonnet', alerts: import 'alerts/uploads.libsonnet' },
   },
   local groups(kind) = {
     groups: [

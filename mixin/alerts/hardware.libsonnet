@@ -63,19 +63,27 @@ function(config)
     ),
     new(
       'CephRiskDownOSDsShareCause',
-      function(c) ('floor(cephrisk:down_osds_sharing:ranked) >= %(osds)g ' % c) + noout(c),
+      function(c) (|||
+                     (
+                       floor(cephrisk:down_osds_sharing:ranked{cause!="shelf"})
+                       or floor(cephrisk:down_osds_sharing:ranked{cause="shelf"}) and on (%(cluster)s, enclosure_id) cephrisk:enclosure_faulty == 1
+                     ) >= %(osds)g
+                   ||| % c) + noout(c),
       '{{ $value }} down OSDs of {{ $labels.hostname }}' + at + ' share one {{ $labels.cause }}',
       'All {{ $value }} OSDs behind the {{ $labels.cause }} {{ $labels.part }} of {{ $labels.hostname }} are down, and that is the narrowest thing they have in common: look there first.'
     ),
     new(
       'CephRiskEnclosureGone',
-      function(c) 'cephrisk:enclosure_present == 0 ' + noout(c),
+      function(c) 'cephrisk:enclosure_present == 0 ' + noout(c) + (' unless on (%(cluster)s, enclosure_id) cephrisk:enclosure_noout == 1' % c),
       'Shelf {{ $labels.enclosure_id }} of {{ $labels.instance }} has gone' + at,
       'The kernel of {{ $labels.instance }} no longer lists shelf {{ $labels.enclosure_id }} or any disk of it, while the host itself answers: power, cable or HBA.'
     ),
     new(
       'CephRiskEnclosureElementFailed',
-      function(c) 'min_over_time(cephrisk:enclosure_element_failed{type!~"%(ignore)s"}[%(window)s]) == 1' % c,
+      function(c) |||
+        min_over_time(cephrisk:enclosure_element_failed{type!~"%(ignore)s"}[%(window)s]) == 1
+        and count_over_time(cephrisk:enclosure_element_failed{type!~"%(ignore)s"}[%(window)s]) >= %(reads)g
+      ||| % c,
       '{{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} has failed' + at,
       'The shelf {{ $labels.enclosure_id }} has called its {{ $labels.type }} {{ $labels.element }} critical or unrecoverable for <window>.' + alert.list(config, 'cephrisk:enclosure_element_info', ['enclosure_id', 'type', 'element'], '{{ .Labels.name }}', lead=' Its name on the shelf: ')
     ),

@@ -46,6 +46,17 @@ function(config)
       '{{ $value }} PGs of ' + pool + ' that are not late yet pass the deadline of their {{ $labels.level }} scrub within <horizon>, more than the cluster has scrubbed in that time at the rate of the last day.' + worst
     ),
     new(
+      'CephRiskForecastLate',
+      function(c) |||
+        cephrisk:scrub_forecast_late_pgs:held{horizon="%(horizon)s"}
+        - %(deviations)g * cephrisk:scrub_forecast_late_pgs_standard_deviation
+        - ignoring (horizon) cephrisk:pool_pgs_late:held
+        > %(pgs)g
+      ||| % c,
+      '{{ $value | humanize }} more PGs of ' + pool + at + ' will be late for their {{ $labels.level }} scrub in <horizon>, by forecast',
+      'A simulation of the scrub scheduler with the settings and durations of now has at least {{ $value | humanize }} more PGs of ' + pool + ' past the deadline of their {{ $labels.level }} scrub in <horizon> than are late now. `scrubplan --solve` finds what would prevent it.' + alert.list(config, 'cephrisk:scrub_forecast_first_late_timestamp_seconds', ['pool_id', 'level'], '{{ .Value | humanizeDuration }}', wrap='%s - time() > 0', lead=' The next PG becomes late in: ') + worst
+    ),
+    new(
       'CephRiskNoScrubCompletes',
       function(c) |||
         sum by (%(cluster)s) (cephrisk:pool_pgs_late:held) > %(pgs)g
@@ -75,12 +86,12 @@ function(config)
     new(
       'CephRiskScrubStarvedByOSD',
       function(c) |||
-        cephrisk:osd_late_pgs >= %(pgs)g
-        and min_over_time(cephrisk:osd_late_pgs[%(window)s:%(step)s]) >= %(pgs)g
-        and cephrisk:osd_late_pgs > on (%(cluster)s, level) group_left () (%(share)g * sum by (%(cluster)s, level) (cephrisk:osd_late_pgs))
+        %(late)s >= %(pgs)g
+        and min_over_time(cephrisk:osd_late_pgs:known[%(window)s:%(step)s]) >= %(pgs)g
+        and %(late)s > on (%(cluster)s, level) group_left () (%(share)g * sum by (%(cluster)s, level) (%(late)s))
         and on (%(cluster)s) sum by (%(cluster)s) (cephrisk:scrub_completions:rate6h) > 0
         and %(enough)s
-      ||| % (c { enough: c.present('cephrisk:osd_late_pgs', c.window) }),
+      ||| % (c { late: 'last_over_time(cephrisk:osd_late_pgs:known[%s])' % config.hold, enough: c.present('cephrisk:osd_late_pgs:known', c.window) }),
       '{{ $labels.ceph_daemon }}' + at + ' holds up {{ $value }} late {{ $labels.level }} scrubs',
       '{{ $labels.ceph_daemon }} is the primary of {{ $value }} late PGs, more than <share> of all: it does not begin their {{ $labels.level }} scrubs while others are scrubbed.'
     ),

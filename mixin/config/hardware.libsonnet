@@ -71,10 +71,13 @@
   },
   CephRiskEnclosureElementFailed: {
     severity: 'warning',
-    // Five reads at the collector's interval of a minute: shelves report passing nonsense while they reset.
+    // Five evaluations in a row, each with a read of its own: shelves report passing
+    // nonsense while they reset.
     window: '5m',
-    // Idle current sensors are called critical by some shelves.
-    ignore: 'current',
+    reads: 5,
+    // Idle current sensors are called critical by some shelves. Power supplies and fans
+    // have an alert of their own.
+    ignore: 'current|power_supply|cooling',
     'for': '1m',
   },
   CephRiskEnclosureIOMSilent: {

@@ -39,6 +39,19 @@
     'for': '1h',
     keep_firing_for: '1h',
   },
+  CephRiskForecastLate: {
+    severity: 'warning',
+    // One of the forecast's horizons: 1d, 3d, 7d. Three days leave a weekend; a week's
+    // forecast is much less certain.
+    horizon: '3d',
+    // PGs more than are late now: fewer come and go around the deadline.
+    pgs: 5,
+    // Deviations of its simulations that are taken off a forecast: chance in the
+    // scheduler alone does not fire.
+    deviations: 2,
+    'for': '1h',
+    keep_firing_for: '1h',
+  },
   CephRiskNoScrubCompletes: {
     severity: 'warning',
     // Longer than any night that a scrub window leaves out.

@@ -19,7 +19,8 @@ local text = import 'text.libsonnet';
         cluster: config.clusterLabel,
         step: config.step,
         selector: config.selector,
-        present(expr, window):: text.present(expr, window, config.step, config.share),
+        // Of the windows that are looked at in other steps than usual, their own.
+        present(expr, window, step=config.step):: text.present(expr, window, step, config.share),
       }),
       'for': own['for'],
       [if config.keepFiringFor && std.objectHas(own, 'keep_firing_for') then 'keep_firing_for']: own.keep_firing_for,

@@ -65,4 +65,9 @@ function(config)
         )
       ||| % vars,
     },
+    {
+      // Of the kinds of shutdown, the one with the longest boot, where enough were seen.
+      record: 'cephrisk:osd_boot_estimate_seconds:worst',
+      expr: 'max by (%(cluster)s, ceph_daemon) (cephrisk:osd_boot_estimate_seconds:fleet and cephrisk:osd_boot_estimate_observations:fleet >= %(boots)g)' % (vars { boots: config.alerts.CephRiskOSDSlowBootAhead.boots }),
+    },
   ]

@@ -5,14 +5,25 @@ function(config)
   local r = record.new(config);
   local vars = config.windows { cluster: config.clusterLabel, selector: config.selector };
 
-  // Groups of OSDs that share a part and are all down, with their size. The fraction
-  // ranks groups of one size: the narrowest part comes first.
-  local allDown(label, what, rank) = |||
+  // Groups of OSDs that share a part and are all down, not all under noout, with their
+  // size. The fraction ranks groups of one size: the narrowest part comes first. Hosts
+  // are what the cluster says: a host that is down cannot tell about its hardware.
+  local allDown(label, what, rank, info='osd_hardware_info') = |||
     label_replace(label_replace(
-      count by (%(cluster)s, hostname, %(label)s) (cephrisk:osd_hardware_info{%(label)s!=""} and on (%(cluster)s, ceph_daemon) cephrisk:osd_up == 0)
-      == count by (%(cluster)s, hostname, %(label)s) (cephrisk:osd_hardware_info{%(label)s!=""}),
+      count by (%(group)s) (%(down)s)
+      == count by (%(group)s) (%(all)s)
+      and count by (%(group)s) (%(down)s unless on (%(cluster)s, ceph_daemon) cephrisk:osd_noout == 1) > 0,
       "cause", "%(what)s", "", ""), "part", "$1", "%(label)s", "(.*)") + %(rank)g
-  ||| % { cluster: config.clusterLabel, label: label, what: what, rank: rank };
+  ||| % {
+    local all = 'cephrisk:%s{%s!=""}' % [info, label],
+    all: all,
+    down: '(%s and on (%s, ceph_daemon) cephrisk:osd_up == 0)' % [all, config.clusterLabel],
+    group: std.join(', ', [config.clusterLabel, 'hostname'] + (if label == 'hostname' then [] else [label])),
+    cluster: config.clusterLabel,
+    label: label,
+    what: what,
+    rank: rank,
+  };
   [
     r.gauge('osd_up', ['ceph_daemon']),
     r.info('osd_info', ['ceph_daemon'], ['hostname', 'device_class']),
@@ -53,8 +64,10 @@ function(config)
       expr: 'topk by (%(cluster)s, hostname) (1,\n' % vars + std.join('or\n', [
         allDown('db_disk', 'DB device', 0.4),
         allDown('hba', 'HBA', 0.3),
-        allDown('enclosure_id', 'shelf', 0.2),
-        allDown('hostname', 'host', 0.1),
+        allDown('enclosure_id', 'shelf', 0.2) + 'and on (%(cluster)s, enclosure_id) cephrisk:enclosure_faulty == 1\n' % vars,
+        allDown('hostname', 'host', 0.1, 'osd_info'),
+        // A shelf that is well is a likely cause only if its host has more of them.
+        allDown('enclosure_id', 'shelf', 0.05) + 'unless on (%(cluster)s, enclosure_id) cephrisk:enclosure_faulty == 1\n' % vars,
       ]) + ')',
     },
     r.gauge('enclosure_present', ['instance', 'enclosure_id']),

@@ -17,6 +17,21 @@ function(config)
       expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (rate(cephrisk_host_op_latency_seconds_count{%(selector)s}[%(5m)s]))' % vars,
     },
     {
+      // Two activities are compared per OSD; all of them would be the largest set of
+      // series there is.
+      record: 'cephrisk:osd_op_latency_seconds:mean_30m',
+      expr: |||
+        max by (%(cluster)s, ceph_daemon, op, activity) (
+          rate(cephrisk_osd_op_latency_seconds_sum{%(selector)s, activity=~"none|scrub"}[%(30m)s])
+          / (rate(cephrisk_osd_op_latency_seconds_count{%(selector)s, activity=~"none|scrub"}[%(30m)s]) > 0)
+        )
+      ||| % vars,
+    },
+    {
+      record: 'cephrisk:osd_ops:increase30m',
+      expr: 'max by (%(cluster)s, ceph_daemon, op, activity) (increase(cephrisk_osd_op_latency_seconds_count{%(selector)s, activity=~"none|scrub"}[%(30m)s]))' % vars,
+    },
+    {
       // OSDs that do it, on average.
       record: 'cephrisk:osd_activity_seconds:rate5m',
       expr: 'sum by (%(cluster)s, activity) (max by (%(cluster)s, ceph_daemon, activity) (rate(cephrisk_osd_activity_seconds_total{%(selector)s}[%(5m)s])))' % vars,

@@ -34,6 +34,10 @@ function(config)
     r.gauge('osd_scrubs_running', ['ceph_daemon', 'level', 'role']),
     r.gauge('osd_scrub_slots', ['ceph_daemon']),
     r.gauge('osd_late_pgs', ['ceph_daemon', 'level']),
+    {
+      record: 'cephrisk:osd_late_pgs:known',
+      expr: 'cephrisk:osd_late_pgs unless on (%(cluster)s) sum by (%(cluster)s) (cephrisk:pool_pgs_unknown) > 0' % vars,
+    },
     r.gauge('osd_recovering_pgs', ['ceph_daemon']),
     {
       record: 'cephrisk:recovering_osds',

@@ -10,6 +10,40 @@ function(config)
     r.gauge('enclosure_element_status_code', ['enclosure_id', 'type', 'element']),
     r.gauge('enclosure_temperature_celsius', ['enclosure_id', 'type', 'element']),
     r.gauge('enclosure_temperature_threshold_celsius', ['enclosure_id', 'type', 'element', 'threshold']),
+    {
+      // 1 for ok to unrecoverable, 0 for not installed; nothing where the shelf says
+      // nothing. Slots have a series of their own.
+      record: 'cephrisk:enclosure_element_installed',
+      expr: 'cephrisk:enclosure_element_status_code{type!~".*slot"} >= 1 <= 5 < bool 5',
+    },
+    r.gauge('enclosure_element_flag', ['enclosure_id', 'type', 'element', 'flag']),
+    {
+      // By the shelf's own limits, or because it says so; there only while it is hot.
+      record: 'cephrisk:enclosure_hot',
+      expr: |||
+        max by (%(cluster)s, enclosure_id, type, element, threshold) (
+          cephrisk:enclosure_temperature_celsius >= on (%(cluster)s, enclosure_id, type, element) group_right () cephrisk:enclosure_temperature_threshold_celsius{threshold=~"high_.*"}
+          or label_replace(cephrisk:enclosure_element_flag{flag="over_temperature_fail"}, "threshold", "high_critical", "", "")
+          or label_replace(cephrisk:enclosure_element_flag{flag=~"(over_)?temperature_warning"}, "threshold", "high_warning", "", "")
+        )
+      ||| % vars,
+    },
+    {
+      // By any host that sees it: gone, at fault by its own word, or with no IOM that answers.
+      record: 'cephrisk:enclosure_faulty',
+      expr: |||
+        max by (%(cluster)s, enclosure_id) (
+          cephrisk_enclosure_present{%(selector)s} == bool 0
+          or cephrisk_enclosure_condition{%(selector)s, condition=~"critical|unrecoverable"}
+          or max by (%(cluster)s, instance, enclosure_id) (cephrisk_enclosure_service_processor_up{%(selector)s}) == bool 0
+        )
+      ||| % vars,
+    },
+    {
+      // 1 where noout holds for every OSD of the shelf.
+      record: 'cephrisk:enclosure_noout',
+      expr: 'min by (%(cluster)s, enclosure_id) (cephrisk:osd_hardware_info{enclosure_id!=""} * on (%(cluster)s, ceph_daemon) group_left () cephrisk:osd_noout)' % vars,
+    },
     r.gauge('enclosure_fan_speed_rpm', ['enclosure_id', 'element']),
     r.info('enclosure_slot_info', ['enclosure_id', 'slot'], ['type', 'element', 'name']),
     r.gauge('enclosure_slot_occupied', ['enclosure_id', 'slot']),

@@ -20,7 +20,20 @@ function(config)
     record: 'cephrisk:%s_bucket:rate1h' % name,
     expr: 'sum by (%(cluster)s, kind, le) (rate(cephrisk_%(name)s_bucket{%(selector)s}[%(1h)s]))' % vars { name: name },
   };
+  // The same over a longer time, as a number of requests, with some of the counter.
+  local increase(name, record, window, matcher='') = {
+    record: 'cephrisk:%s:increase%s' % [record, window],
+    expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id) (increase(cephrisk_%(name)s_total{%(selector)s%(matcher)s}[%(window)s])))' % vars {
+      name: name,
+      matcher: matcher,
+      window: config.windows[window],
+    },
+  };
   [
+    increase('rgw_multipart_parts', 'rgw_multipart_parts', '15m'),
+    increase('rgw_multipart_part_failures', 'rgw_part_server_failures', '15m', ', status_class="5xx"'),
+    increase('rgw_own_puts', 'rgw_own_puts', '1h'),
+    increase('rgw_put_requests', 'rgw_put_requests', '1h'),
     rate('rgw_uploads_completed', ['kind']),
     rate('rgw_upload_failures', ['kind', 'status_class']),
     rate('rgw_uploaded_bytes', ['kind']),
