@@ -26,6 +26,7 @@ function(config)
   };
   [
     r.gauge('osd_up', ['ceph_daemon']),
+    r.gauge('osd_noout', ['ceph_daemon']),
     r.info('osd_info', ['ceph_daemon'], ['hostname', 'device_class']),
     r.gauge('osd_size_bytes', ['ceph_daemon']),
     r.gauge('osd_bluestore_meta_bytes', ['ceph_daemon']),
@@ -59,6 +60,17 @@ function(config)
       ||| % vars,
     },
     r.info('osd_hardware_info', ['ceph_daemon'], ['hostname', 'hba', 'enclosure_id', 'db_disk']),
+    {
+      // By any host that sees it: gone, at fault by its own word, or with no IOM that answers.
+      record: 'cephrisk:enclosure_faulty',
+      expr: |||
+        max by (%(cluster)s, enclosure_id) (
+          cephrisk_enclosure_present{%(selector)s} == bool 0
+          or cephrisk_enclosure_condition{%(selector)s, condition=~"critical|unrecoverable"}
+          or max by (%(cluster)s, instance, enclosure_id) (cephrisk_enclosure_service_processor_up{%(selector)s}) == bool 0
+        )
+      ||| % vars,
+    },
     {
       record: 'cephrisk:down_osds_sharing:ranked',
       expr: 'topk by (%(cluster)s, hostname) (1,\n' % vars + std.join('or\n', [

@@ -5,7 +5,6 @@ function(config)
   local r = record.new(config);
   [
     r.gauge('osd_in', ['ceph_daemon']),
-    r.gauge('osd_noout', ['ceph_daemon']),
     r.gauge('osd_stray'),
     r.gauge('osd_size_unknown', ['ceph_daemon']),
     r.gauge('osd_bluestore_data_bytes', ['ceph_daemon']),

@@ -29,17 +29,6 @@ function(config)
       ||| % vars,
     },
     {
-      // By any host that sees it: gone, at fault by its own word, or with no IOM that answers.
-      record: 'cephrisk:enclosure_faulty',
-      expr: |||
-        max by (%(cluster)s, enclosure_id) (
-          cephrisk_enclosure_present{%(selector)s} == bool 0
-          or cephrisk_enclosure_condition{%(selector)s, condition=~"critical|unrecoverable"}
-          or max by (%(cluster)s, instance, enclosure_id) (cephrisk_enclosure_service_processor_up{%(selector)s}) == bool 0
-        )
-      ||| % vars,
-    },
-    {
       // 1 where noout holds for every OSD of the shelf.
       record: 'cephrisk:enclosure_noout',
       expr: 'min by (%(cluster)s, enclosure_id) (cephrisk:osd_hardware_info{enclosure_id!=""} * on (%(cluster)s, ceph_daemon) group_left () cephrisk:osd_noout)' % vars,
