@@ -76,6 +76,10 @@ test-long: roots ## hours: long live runs, soak, packages in clean roots, the RE
 	CEPHRISK_LONG=1 go test -race -timeout 12h -p 1 $(TEST_FLAGS) ./...
 	$(MAKE) fuzz FUZZ_TIME=10m
 
+.PHONY: faults
+faults: roots ## what breaks, and what every series does then: the tests named in docs/reliability.md
+	go test -timeout 60m -p 1 -v -run "^($$(grep -oE '`Test[A-Za-z0-9]+`' docs/reliability.md | tr -d '`' | sort -u | paste -sd '|'))$$" ./cmd/ceph_risk_exporter ./collector ./internal/...
+
 .PHONY: backtest
 backtest: roots ## an hour: forecasts against what three real clusters then did (docs/forecast.md)
 	CEPHRISK_LONG=1 go test -timeout 3h -parallel 3 -run '^TestBacktest$$' -v ./cmd/scrubplan

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -487,4 +488,55 @@ func TestWithoutAQuorumWhatMovesStaysFreshAndTheDumpWaits(t *testing.T) {
 	if b.mustPoll(good); !b.p.full.at.Equal(b.now) {
 		t.Errorf("dump of %v, now %v", b.p.full.at, b.now)
 	}
+}
+
+// A mgr that takes a minute and a half for a dump is asked for one every quarter
+// of an hour, what moves as often as ever; the dump's series live three of these
+// intervals. When it is quick again the configured interval holds.
+func TestSlowDumpIsAskedForRarelyAndItsSeriesLiveAsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, good := newPGBench(t), small(smallPG("5.0", "active+clean", 100, 100, ""))
+		b.p.deps.Now = time.Now
+		b.p.options.now = time.Now
+		dumps, takes := 0, 90*time.Second
+		slow := good.with("pg dump", func() (string, error) {
+			dumps++
+			time.Sleep(takes)
+			return good["pg dump"].(string), nil
+		})
+		b.p.client.Commander = slow
+		poll := func() (series int) {
+			s, err := b.p.Poll(context.Background(), time.Now())
+			if err != nil {
+				t.Error(err)
+			}
+			e := newEmitter(b.p.table.Rows())
+			s.Emit(e)
+			wait, _ := b.p.Pace()
+			if wait != 15*time.Second {
+				t.Errorf("next poll after %v", wait)
+			}
+			time.Sleep(wait)
+			return len(expandBulk(e.bulk))
+		}
+		began := time.Now()
+		polls := 0
+		for time.Since(began) < 29*time.Minute {
+			polls++
+			if poll() == 0 {
+				t.Fatal("no series of PGs")
+			}
+		}
+		if _, interval := b.p.Pace(); dumps != 2 || interval != 15*time.Minute || polls < 80 {
+			t.Errorf("%d dumps and %d polls in half an hour, interval %v", dumps, polls, interval)
+		}
+		takes = 0
+		for range 5 {
+			poll()
+			time.Sleep(14 * time.Minute)
+		}
+		if _, interval := b.p.Pace(); interval != time.Minute {
+			t.Errorf("interval %v after quick dumps", interval)
+		}
+	})
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
@@ -44,7 +44,7 @@ func (a *application) listen(ctx context.Context) error {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(serverLog{a.log}, "", 0),
+		ErrorLog:          slog.NewLogLogger(serverLog{a.log.Handler()}, slog.LevelError),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.ListenAndServe(server, a.cfg.web, a.log) }()
@@ -66,16 +66,17 @@ func (a *application) listen(ctx context.Context) error {
 
 // serverLog takes the lines of net/http's server. What any client can cause by
 // what it sends, or does not send, is for debugging.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct{ slog.Handler }
 
-// Write implements io.Writer.
-func (l serverLog) Write(line []byte) (int, error) {
-	level := slog.LevelError
-	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) || bytes.HasPrefix(line, []byte("http2:")) {
-		level = slog.LevelDebug
+// Handle implements slog.Handler.
+func (l serverLog) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "http: TLS handshake error") || strings.HasPrefix(r.Message, "http2:") {
+		r.Level = slog.LevelDebug
 	}
-	l.log.Log(context.Background(), level, "server", "err", string(bytes.TrimSpace(line)))
-	return len(line), nil
+	if !l.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return l.Handler.Handle(ctx, r)
 }
 
 func (a *application) handler() (http.Handler, error) {

@@ -214,7 +214,8 @@ const (
 func TestSoakSectionIsCurrent(t *testing.T) {
 	data, err := os.ReadFile(soakResultPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no result has been recorded")
+		documented(t, soakBegin, soakEnd, soakBegin+"\n"+soakEnd) // none has been recorded
+		return
 	}
 	if err != nil {
 		t.Fatal(err)
