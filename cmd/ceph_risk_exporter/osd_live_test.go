@@ -381,8 +381,12 @@ func objectsInStore(t *testing.T, ctx context.Context, c *cephtest.Cluster, osd 
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		var object []json.RawMessage // PG and object
-		if json.Unmarshal([]byte(line), &object) == nil && len(object) == 2 {
+		// [PG, object]; a PG's own record has no name.
+		var entry []json.RawMessage
+		var object struct {
+			Name string `json:"oid"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && len(entry) == 2 && json.Unmarshal(entry[1], &object) == nil && object.Name != "" {
 			n++
 		}
 	}
