@@ -381,12 +381,14 @@ func objectsInStore(t *testing.T, ctx context.Context, c *cephtest.Cluster, osd 
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		// [PG, object]; a PG's own record has no name.
+		// [PG, object]. A PG's own record has no name, and what it keeps of
+		// its scrubs is in a pool of temporary objects, below 0.
 		var entry []json.RawMessage
 		var object struct {
 			Name string `json:"oid"`
+			Pool int64  `json:"pool"`
 		}
-		if json.Unmarshal([]byte(line), &entry) == nil && len(entry) == 2 && json.Unmarshal(entry[1], &object) == nil && object.Name != "" {
+		if json.Unmarshal([]byte(line), &entry) == nil && len(entry) == 2 && json.Unmarshal(entry[1], &object) == nil && object.Name != "" && object.Pool >= 0 {
 			n++
 		}
 	}
