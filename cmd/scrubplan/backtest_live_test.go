@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
-	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
 )
 
 // A backtest watches a real cluster that cannot keep up with its scrubs, and
@@ -211,40 +209,11 @@ func (b *backtest) recordTo(t *testing.T, path string) {
 func (b *backtest) evaluate(t *testing.T, path string) {
 	t.Helper()
 	r := readReplay(t, path)
-	horizons := []time.Duration{3 * time.Minute, 6 * time.Minute, 10 * time.Minute}
-	type key struct {
-		horizon time.Duration
-		level   scrub.Level
-	}
-	type score struct {
-		hits, of int
-		errors   float64
-	}
-	scores := map[key]*score{}
-	for _, c := range r.compare(t, 3*time.Minute, horizons) {
-		t.Logf("%s +%-5s %-7s now %3d, forecast %5.1f ±%4.1f, came %3d", c.start.Format("15:04:05"), c.horizon, c.level, c.now, c.got.Mean, c.got.SD, c.came)
-		k := key{c.horizon, c.level}
-		if scores[k] == nil {
-			scores[k] = &score{}
-		}
-		scores[k].of++
-		scores[k].errors += math.Abs(c.got.Mean - float64(c.came))
-		if c.ok() {
-			scores[k].hits++
-		}
-	}
-	pgs := len(r.dumps[0].value.PGs)
-	for _, h := range horizons {
-		for _, l := range scrub.Levels {
-			s := scores[key{h, l}]
-			if s == nil {
-				t.Fatalf("%s, %s: nothing to compare", h, l)
-			}
-			mean := s.errors / float64(s.of)
-			t.Logf("%s, %-7s: %2d of %2d within a tenth or three PGs, off by %.1f of %d PGs in the mean", h, l, s.hits, s.of, mean, pgs)
-			if mean > 0.15*float64(pgs) {
-				t.Errorf("%s, %s: forecasts are off by %.1f PGs in the mean", h, l, mean)
-			}
+	pgs := float64(len(r.dumps[0].value.PGs))
+	for _, s := range r.score(t, 30) {
+		t.Log(s)
+		if s.mean() > 0.15*pgs {
+			t.Errorf("%s, %s: forecasts are off by %.1f of %.0f PGs in the mean", s.horizon, s.level, s.mean(), pgs)
 		}
 	}
 }

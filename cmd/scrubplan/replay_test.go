@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/scrub"
@@ -174,8 +177,66 @@ func (r *replay) settled(t *testing.T) time.Time {
 	return time.Time{}
 }
 
+// score is how forecasts of one horizon and level did.
+type score struct {
+	horizon  time.Duration
+	level    scrub.Level
+	hits, of int
+	errors   float64 // sum of PGs that they were off by
+}
+
+func (s *score) mean() float64 { return s.errors / float64(s.of) }
+
+func (s *score) String() string {
+	return fmt.Sprintf("%s, %-7s: %2d of %2d within a tenth or three PGs, off by %.1f PGs in the mean", s.horizon, s.level, s.hits, s.of, s.mean())
+}
+
+// score forecasts from every third minute of the recording, 3, 6 and 10 minutes
+// ahead, and logs every comparison.
+func (r *replay) score(t *testing.T, seeds int) []*score {
+	t.Helper()
+	horizons := []time.Duration{3 * time.Minute, 6 * time.Minute, 10 * time.Minute}
+	var out []*score
+	for _, h := range horizons {
+		for _, l := range scrub.Levels {
+			out = append(out, &score{horizon: h, level: l})
+		}
+	}
+	for _, c := range r.compare(t, 3*time.Minute, horizons, seeds) {
+		t.Logf("%s +%-5s %-7s now %3d, forecast %5.1f ±%4.1f, came %3d", c.start.Format("15:04:05"), c.horizon, c.level, c.now, c.got.Mean, c.got.SD, c.came)
+		s := out[2*slices.Index(horizons, c.horizon)+int(c.level)]
+		s.of++
+		s.errors += math.Abs(c.got.Mean - float64(c.came))
+		if c.ok() {
+			s.hits++
+		}
+	}
+	return out
+}
+
+// What docs/forecast.md says of a real cluster of release 18, again from its
+// recording: every third minute of it, and of every answer what forecasts need.
+func TestRecordedClusterIsForecastAsDocumented(t *testing.T) {
+	r := readReplay(t, "testdata/backtest-18.jsonl.gz")
+	var got []string
+	for _, s := range r.score(t, 30) {
+		got = append(got, s.String())
+	}
+	want := []string{
+		"3m0s, shallow: 10 of 12 within a tenth or three PGs, off by 2.0 PGs in the mean",
+		"3m0s, deep   : 10 of 12 within a tenth or three PGs, off by 2.4 PGs in the mean",
+		"6m0s, shallow:  9 of 11 within a tenth or three PGs, off by 2.5 PGs in the mean",
+		"6m0s, deep   :  9 of 11 within a tenth or three PGs, off by 2.5 PGs in the mean",
+		"10m0s, shallow:  4 of 10 within a tenth or three PGs, off by 4.3 PGs in the mean",
+		"10m0s, deep   :  7 of 10 within a tenth or three PGs, off by 3.2 PGs in the mean",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // compare forecasts at every step, and compares with what Ceph counted.
-func (r *replay) compare(t *testing.T, every time.Duration, horizons []time.Duration) []comparison {
+func (r *replay) compare(t *testing.T, every time.Duration, horizons []time.Duration, seeds int) []comparison {
 	t.Helper()
 	var out []comparison
 	end := r.health[len(r.health)-1].at
@@ -185,7 +246,7 @@ func (r *replay) compare(t *testing.T, every time.Duration, horizons []time.Dura
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := forecast.Simulate(in, forecast.Run{Horizons: horizons, Seeds: 30, RecoveryEnds: -1})
+		f, err := forecast.Simulate(in, forecast.Run{Horizons: horizons, Seeds: seeds, RecoveryEnds: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

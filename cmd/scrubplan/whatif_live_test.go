@@ -126,7 +126,7 @@ func TestSolutionClearsTheBacklogInTheTimeItSaid(t *testing.T) {
 			b.tell(t, ctx, c, "osd", "unset", "noscrub")
 			b.tell(t, ctx, c, "osd", "unset", "nodeep-scrub")
 			client := &ceph.Client{Commander: c}
-			awaitLate(t, ctx, client, 20*time.Minute, func(n int) bool { return n >= 40 })
+			awaitLate(t, ctx, client, 20*time.Minute, func(n int) bool { return n >= 20 })
 			args := []string{"--solve", "--horizon=20m", "--seeds=5"}
 			if r == cephtest.R16 { // it does not tell how long scrubs take
 				args = append(args, "--observe=5m")

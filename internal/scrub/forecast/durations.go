@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
@@ -102,12 +103,11 @@ func (in *Input) durations() (out [2][]int64, missing [2]int) {
 		}
 	}
 	waits := in.Release >= 19 && waited(all)
+	if waits {
+		in.withoutWaits(all)
+	}
 	for k := range all {
-		p := &all[k]
-		if waits {
-			p.withoutWaits()
-		}
-		missing[p.level] += p.fill(in)
+		missing[all[k].level] += all[k].fill(in)
 	}
 	return out, missing
 }
@@ -117,6 +117,7 @@ type pace struct {
 	pgs    []ceph.PG
 	level  scrub.Level
 	out    []int64
+	all    []point    // what was measured
 	young  ceph.Stamp // measures from then on count
 	points []point    // those
 	line   line
@@ -126,30 +127,42 @@ type pace struct {
 
 // point is one measure.
 type point struct {
+	at                ceph.Stamp
 	size, took, ratio float64 // ratio to a line
+	pure              bool    // known to hold no wait
 }
 
 func (in *Input) pace(pgs []ceph.PG, l scrub.Level, out []int64) pace {
 	p := pace{pgs: pgs, level: l, out: out, young: ceph.NoStamp}
-	var stamps []ceph.Stamp
 	for i := range pgs {
-		if _, ok := in.measured(&pgs[i], l); ok {
-			stamps = append(stamps, l.Stamp(&pgs[i]))
+		if d, ok := in.measured(&pgs[i], l); ok {
+			p.all = append(p.all, point{at: l.Stamp(&pgs[i]), size: size(&pgs[i], l), took: d, pure: in.Measured[pgs[i].ID][l] > 0})
 		}
 	}
-	if n := len(stamps); n > atLeast {
-		slices.Sort(stamps)
-		p.young = stamps[n-max(atLeast, n/recentShare)]
-	}
-	var f fit
-	for i := range pgs {
-		if d, ok := in.measured(&pgs[i], l); ok && l.Stamp(&pgs[i]) >= p.young {
-			p.points = append(p.points, point{size: size(&pgs[i], l), took: d})
-			f.add(size(&pgs[i], l), d)
-		}
-	}
-	p.line, p.known = f.line()
+	p.youngest()
+	p.through()
 	return p
+}
+
+// youngest keeps the points that count, and says from when on they do.
+func (p *pace) youngest() {
+	p.young, p.points = ceph.NoStamp, p.all
+	n := len(p.all)
+	if n <= atLeast {
+		return
+	}
+	stamps := make([]ceph.Stamp, n)
+	for i := range p.all {
+		stamps[i] = p.all[i].at
+	}
+	slices.Sort(stamps)
+	p.young = stamps[n-max(atLeast, n/recentShare)]
+	p.points = nil
+	for _, q := range p.all {
+		if q.at >= p.young {
+			p.points = append(p.points, q)
+		}
+	}
 }
 
 // fill writes the durations, and returns how many are defaults.
@@ -159,7 +172,7 @@ func (p *pace) fill(in *Input) (missing int) {
 		d, own := in.measured(pg, p.level)
 		own = own && p.level.Stamp(pg) >= p.young
 		switch {
-		case own && p.waits: // it holds the work, and may hold a wait
+		case own && p.waits && in.Measured[pg.ID][p.level] == 0: // it holds the work, and may hold a wait
 			d = min(d, p.line.at(size(pg, p.level)))
 		case own:
 		case p.known:
@@ -189,7 +202,9 @@ func waited(all []pace) bool {
 	for k := range all {
 		all[k].rank()
 		for _, p := range all[k].points {
-			ratios = append(ratios, p.ratio)
+			if !p.pure {
+				ratios = append(ratios, p.ratio)
+			}
 		}
 	}
 	if len(ratios) < atLeast {
@@ -210,19 +225,101 @@ func (p *pace) rank() {
 	})
 }
 
-// withoutWaits puts the line through the least of the measures: of the lower
-// half again the lower half, down to an eighth or a few.
-func (p *pace) withoutWaits() {
-	p.waits = true
+// alike names pools whose scrubs do the same work per object and byte: of one
+// kind, on the same OSDs.
+type alike struct {
+	level   scrub.Level
+	kind    ceph.PoolType
+	profile string
+	rule    int
+}
+
+// withoutWaits replaces the lines of pools that are alike by one through the
+// least of their measures. The more replicas a pool has, the fewer of its scrubs
+// do not wait, so alone it may not show the work.
+func (in *Input) withoutWaits(all []pace) {
+	groups := make(map[alike][]*pace)
+	pools := make(map[int32]*ceph.Pool, len(in.Map.Pools))
+	for i := range in.Map.Pools {
+		pools[in.Map.Pools[i].ID] = &in.Map.Pools[i]
+	}
+	for k := range all {
+		p := &all[k]
+		if pool := pools[p.pgs[0].ID.Pool]; pool != nil {
+			key := alike{p.level, pool.Type, pool.ErasureProfile, pool.CrushRule}
+			groups[key] = append(groups[key], p)
+		}
+	}
+	for _, group := range groups {
+		joint := pace{}
+		for _, p := range group {
+			joint.all = append(joint.all, p.all...)
+		}
+		joint.youngest()
+		joint.least()
+		joint.slowDown()
+		for _, p := range group {
+			if !p.known {
+				continue
+			}
+			p.least()
+			p.waits = true
+			if p.middle() <= different*joint.line.at(p.middleSize()) {
+				p.line = joint.line
+			}
+		}
+	}
+}
+
+// different is how far a pool's own least may lie above that of pools alike.
+// Beyond it they are not: other disks, or measures of another pace.
+const different = 2.5
+
+// middleSize is the mean size of the points, middle what the line says of it.
+func (p *pace) middleSize() float64 {
+	sum := 0.0
+	for _, q := range p.points {
+		sum += q.size
+	}
+	return sum / float64(max(1, len(p.points)))
+}
+
+func (p *pace) middle() float64 { return p.line.at(p.middleSize()) }
+
+// least puts the line through the least of the measures: of the lower half again
+// the lower half, down to an eighth or a few.
+func (p *pace) least() {
+	p.through()
 	for least := max(4, len(p.points)/8); len(p.points) > least; {
 		p.rank()
 		p.points = p.points[:(len(p.points)+1)/2]
-		var f fit
-		for _, q := range p.points {
-			f.add(q.size, q.took)
-		}
-		p.line, p.known = f.line()
+		p.through()
 	}
+}
+
+// slowDown raises the line where all of the latest scrubs took far longer: then
+// what it goes through is from before the OSDs were told to scrub more slowly.
+// Of a dozen scrubs one or the other does not wait.
+func (p *pace) slowDown() {
+	const latest, slower = 12, 1.3
+	slices.SortFunc(p.all, func(a, b point) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.size, b.size)) })
+	least := math.Inf(1)
+	for _, q := range p.all[:min(latest, len(p.all))] {
+		least = min(least, q.took/max(p.line.at(q.size), 1e-3))
+	}
+	if len(p.all) >= latest && least > slower {
+		p.line.fixed *= least
+		p.line.slope *= least
+	}
+}
+
+// through puts the line through the points.
+func (p *pace) through() {
+	var f fit
+	for _, q := range p.points {
+		f.add(q.size, q.took)
+	}
+	p.line, p.known = f.line()
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {
