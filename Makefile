@@ -108,7 +108,7 @@ fmt: ## format the sources
 
 .PHONY: update
 update: ## rewrite goldens and generated documents
-	go test ./collector ./cmd/... ./deploy -update
+	go test ./collector ./internal/page ./cmd/... ./deploy -update
 	go test ./internal/ceph -run Captured -update
 
 .PHONY: mixin
