@@ -157,6 +157,44 @@ func TestMisconfigurationFailsToRender(t *testing.T) {
 	}
 }
 
+// jsonnet-bundler links a library that is installed from a path below its
+// directory's name. Nothing else has to be found.
+func TestPackWorksFromAVendorDirectory(t *testing.T) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendor := t.TempDir()
+	if err := os.Symlink(here, filepath.Join(vendor, "mixin")); err != nil {
+		t.Fatal(err)
+	}
+	vm := jsonnet.MakeVM()
+	vm.Importer(&jsonnet.FileImporter{JPaths: []string{vendor}})
+	text, err := vm.EvaluateAnonymousSnippet("consumer.jsonnet", `
+		local pack = (import 'mixin/mixin.libsonnet') + { _config+:: { clusterLabel: 'ceph_cluster', alertLabels: { team: 'storage' } } };
+		std.length(pack.prometheusRules.groups) > 0 && std.length(pack.grafanaDashboards) > 0
+		&& std.all([r.labels.team == 'storage' for g in pack.prometheusAlerts.groups for r in g.rules])`)
+	if err != nil || text != "true\n" {
+		t.Errorf("%q, error %v", text, err)
+	}
+}
+
+// Ceph's own pack has alerts Ceph..., and records nothing; whatever is here begins so
+// that the two can be loaded together.
+func TestNamesKeepClearOfOtherPacks(t *testing.T) {
+	p := mustEvaluate(t, "{}")
+	for _, g := range slices.Concat(p.Rules.Groups, p.Alerts.Groups) {
+		if !strings.HasPrefix(g.Name, "ceph-risk-") {
+			t.Errorf("group %s", g.Name)
+		}
+		for _, r := range g.Rules {
+			if !strings.HasPrefix(r.Record+r.Alert, "CephRisk") && !strings.HasPrefix(r.Record, "cephrisk:") {
+				t.Errorf("%s%s", r.Record, r.Alert)
+			}
+		}
+	}
+}
+
 // An operator's own selector and cluster label are in every rule.
 func TestSelectorAndClusterLabelAreUsedThroughout(t *testing.T) {
 	p := mustEvaluate(t, `{ selector: 'job="ours"', clusterLabel: 'ceph_cluster' }`)
