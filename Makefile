@@ -85,7 +85,7 @@ backtest: roots ## an hour: forecasts against what three real clusters then did 
 	CEPHRISK_LONG=1 go test -timeout 3h -parallel 3 -run '^TestBacktest$$' -v ./cmd/scrubplan
 
 .PHONY: drill
-drill: roots ## half an hour: real faults, and the pages they bring (docs/fire-drill.md)
+drill: roots ## a quarter of an hour: real faults, and the pages they bring (docs/fire-drill.md)
 	CEPHRISK_LONG=1 go test -timeout 3h -run '^TestFireDrill$$' -v ./mixin/drill -update
 
 .PHONY: bench

@@ -24,7 +24,7 @@ What the pack does when things break: a real Ceph, two exporters as a pair, a re
 fault was injected, each page compared with what Ceph itself said at that moment, then the fault was repaired and the page had to be taken back. A page that no
 fault explains fails the drill, and so does one that is taken back while its fault lasts.
 
-` + "`make drill`" + ` (half an hour, as root on Debian) repeats it and writes this file; ` + "`make test`" + ` runs a short form. Days are seconds in it: most windows are
+` + "`make drill`" + ` (a quarter of an hour, as root on Debian) repeats it and writes this file; ` + "`make test`" + ` runs a short form. Days are seconds in it: most windows are
 12 s and most ` + "`for`" + ` 2 s (` + "`mixin/drill/drill.jsonnet`" + `), so the times show that pages come and go, not how long they take in production, which is what
 ` + "`mixin/config/`" + ` says. Critical pages wake somebody, warnings are for the next working day.
 

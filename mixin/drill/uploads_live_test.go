@@ -99,7 +99,7 @@ func opsLogJunk() fault {
 		pages: func(d *drill) []page {
 			at := instance(d.host)
 			return []page{{"CephRiskOpsLogLosesRecords", "warning", map[string]string{"instance": at},
-				says("The ops log read by " + at + " loses records in cluster drill"), "About [2-6]"}}
+				says("The ops log read by " + at + " loses records in cluster drill"), "a part of the ops log on " + at + " was torn"}}
 		},
 		repair: func(*drill) {},
 	}
