@@ -89,7 +89,7 @@ function(config)
     ),
     new(
       'CephRiskEnclosureIOMSilent',
-      function(c) 'cephrisk:enclosure_service_processor_up == 0' % c,
+      function(c) 'cephrisk:enclosure_service_processor_up == 0 unless on (%(cluster)s, enclosure_id) cephrisk:enclosure_present == 0' % c,
       'IOM {{ $labels.iom }} of shelf {{ $labels.enclosure_id }} is silent' + at,
       'The IOM {{ $labels.iom }} of shelf {{ $labels.enclosure_id }} does not answer. Disks may be reached through the other one, without a spare.'
     ),

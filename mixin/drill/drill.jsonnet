@@ -21,6 +21,8 @@ local shortened = mixin {
       CephRiskClusterUnseen+: { 'for': '20s', window: '10m' },
       CephRiskCollectorFailing+: { window: '40s' },
       CephRiskSnapshotStale+: { intervals: 20 },
+      // A forecast is older than the count of late PGs that it is compared with.
+      CephRiskForecastLate+: { 'for': '5m' },
       // The drill leaves five uploads open, not a hundred and one.
       CephRiskUploadsAbandoned+: { uploads: 4 },
     },

@@ -192,7 +192,7 @@ func shelfFaults() []fault {
 		name:   "shelf: a fan fails",
 		inject: fan(true),
 		pages: func(d *drill) []page {
-			return []page{{"CephRiskEnclosureElementFailed", "warning", map[string]string{"enclosure_id": id, "type": "cooling", "element": "0"},
+			return []page{{"CephRiskEnclosurePowerOrFanFailed", "warning", map[string]string{"enclosure_id": id, "type": "cooling", "element": "0"},
 				says("cooling 0 of shelf " + id + " has failed in cluster drill"), ""}}
 		},
 		repair: fan(false),
@@ -215,6 +215,8 @@ func shelfFaults() []fault {
 				says("Shelf " + id + " of " + d.shelves.server.Listener.Addr().String() + " has gone in cluster drill"), "",
 			}}
 		},
+		// The OSDs are down before the collector has seen the shelf go.
+		may: []string{"CephRiskDownOSDsShareShelf"},
 		repair: func(d *drill) {
 			gone(d, false)
 			for _, osd := range osds {
