@@ -53,10 +53,10 @@ function(config, p)
       { field: 'cause', name: 'They share one' },
       { field: 'part', name: 'Which' },
       { field: 'Value', name: 'OSDs down' } + p.coloured(p.above('orange', 1) + p.above('red', 2)),
-    ], hide=['db_disk', 'hba', 'enclosure_id'], w=24, h=5) + p.alerts(['CephRiskDownOSDsShareCause']),
+    ], hide=['db_disk', 'hba', 'enclosure_id'], w=24, h=5) + p.alerts(['CephRiskDownOSDsShareCause', 'CephRiskDownOSDsShareShelf']),
     p.table('What is in which bay', 'Each row holds ten bays of a shelf: its id, the tens of the number, then +0 to +9. Bays with the id of an OSD are in order, others say what is wrong. Of several OSDs on one disk one is named.', noShelf, 'none', [
       p.target(grid, instant=true),
-    ], [], w=24, h=15) {
+    ], [], w=24, h=15) + p.alerts(['CephRiskEnclosureBayEmptied', 'CephRiskOSDVolumeMissing']) + {
       transformations: [
         { id: 'organize', options: { excludeByName: { Time: true }, indexByName: {}, renameByName: {} } },
         { id: 'sortBy', options: { fields: {}, sort: [{ field: 'line', desc: false }] } },
@@ -96,7 +96,7 @@ function(config, p)
       { field: 'element', name: 'Number' },
       { field: 'name', name: 'Its name' },
       { field: 'Value', name: 'Status', 'custom.cellOptions': { type: 'color-text' }, mappings: mapped(codes) },
-    ]),
+    ]) + p.alerts(['CephRiskEnclosurePowerOrFanFailed', 'CephRiskEnclosurePartRemoved']),
     p.table('Which shelves are there', 'Shelves seen or remembered.', noShelf, 'none', [
       p.target('max by (%(cluster)s, enclosure_id, vendor, product) (max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_present{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
       p.target('sum by (%(cluster)s, enclosure_id, vendor, product) (sum by (%(cluster)s, enclosure_id) (cephrisk:enclosure_service_processor_up{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
@@ -112,7 +112,7 @@ function(config, p)
     ]),
     p.series('How near are shelves to their temperature limits', "Degrees below the shelf's own critical limit, of the sensor of each shelf that is nearest; below 0 it is too hot.", 'No shelf tells temperatures with limits.', 'celsius', [
       p.target('min by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_threshold_celsius{%(at)s, ' + shelf + ', threshold="high_critical"} - ignoring (threshold) cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '})', '{{enclosure_id}}'),
-    ], w=24, h=6) + p.signed,
+    ], w=24, h=6) + p.signed + p.alerts(['CephRiskEnclosureTooHot', 'CephRiskEnclosureWarm']),
     p.table('Which disk is where', 'OSDs in shelves, with the role and serial of the disk in the bay.', noShelf, 'none', [
       p.target('cephrisk:enclosure_slot_osd_info{%(at)s, ' + shelf + '}', instant=true),
     ], [

@@ -45,14 +45,17 @@ function(config, p)
     p.row('Chosen hosts'),
     p.series('How slow is the mean operation', 'By what the OSD was doing meanwhile. Means are exact.', 'No such operation in this time, or no exporter of the host role runs.', 's', [
       p.target(mean('activity'), '{{activity}}'),
-    ], w=8) + p.activities,
+    ]) + p.activities,
     p.series('Is the mean worse than $days days ago', 'While OSDs do what is chosen above; the dashed line is the same hours that many days ago.', nothing, 's', [
       p.target('(sum(cephrisk:host_op_seconds:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="$activity"}) / sum(cephrisk:host_ops:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="$activity"})) >= 0', 'now'),
       p.target('(sum(cephrisk:host_op_seconds:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="$activity"} offset ${days}d) / sum(cephrisk:host_ops:rate5m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="$activity"} offset ${days}d)) >= 0', '$days days ago'),
-    ], w=8) + compared,
+    ]) + compared,
     p.series('Which hosts are slowest while they scrub', 'p99 over 30 minutes by host, of the chosen operation; the ten slowest.', 'No client operation met a scrub in this time, or no exporter of the host role runs.', 's', [
       p.target('topk(10, cephrisk:host_op_latency_seconds:p99_30m{%(at)s, device_class=~"$class", hostname=~"$host", op="$op", activity="scrub"} >= 0)', '{{hostname}} {{device_class}}'),
-    ], w=8) + p.alerts(['CephRiskScrubSlowsClients']),
+    ]) + p.alerts(['CephRiskScrubSlowsClients']),
+    p.series('Which OSDs are slowest while they scrub', 'Mean over 30 minutes by OSD, of the chosen operation; the ten slowest.', 'No client operation met a scrub in this time, or no exporter of the host role runs.', 's', [
+      p.target('topk(10, cephrisk:osd_op_latency_seconds:mean_30m{%(at)s, op="$op", activity="scrub"} * on (%(cluster)s, ceph_daemon) group_left (hostname, device_class) cephrisk:osd_info{%(at)s, hostname=~"$host", device_class=~"$class"})', '{{ceph_daemon}} {{hostname}}'),
+    ]) + p.alerts(['CephRiskScrubSlowsOSD']),
     p.row('What OSDs run with'),
     p.table('Which versions and schedulers run', 'OSDs by version, queue and mClock profile.', 'No exporter of the host role runs.', 'none', [
       p.target('sum by (ceph_version, release, op_queue, mclock_profile) (cephrisk:osd_running:osds{%(at)s})', instant=true),

@@ -10,10 +10,10 @@ function(config, p)
       p.target('max(%s)' % of('cephrisk:osd_bluestore_meta_bytes')),
     ], p.above('orange', config.alerts.CephRiskOSDMetaHigh.bytes)),
     p.stat('Expected boot, clean', 'After a clean shutdown, for the OSD that will take longest.', 'no boot seen yet', 's', [
-      p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds', ', shutdown="clean"')),
+      p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds:fleet', ', shutdown="clean"')),
     ], p.above('orange', slow)),
     p.stat('Expected boot, unclean', 'After a crash, kill or loss of power, for the OSD that will take longest.', 'no such boot seen yet', 's', [
-      p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds', ', shutdown="unclean"')),
+      p.target('max(%s)' % of('cephrisk:osd_boot_estimate_seconds:fleet', ', shutdown="unclean"')),
     ], p.above('orange', slow)),
     p.stat('OSDs booting now', 'They answer and are not active yet.', 'no host role', 'none', [
       p.target('sum(%s)' % of('cephrisk:osd_booting')),
@@ -24,12 +24,12 @@ function(config, p)
     p.stat('Databases spilled over', 'OSDs of which parts of the database are on the slow device, because the DB device was full.', 'no host role', 'none', [
       p.target('sum(%s > bool %d)' % [of('cephrisk:osd_bluefs_slow_used_bytes'), 0]),
     ], p.above('orange', 1)),
-    p.table('Which OSDs will take long to boot', 'Expected boots come from boots of OSDs of the same host, release and kind of store.', 'No osd collector has given data.', 'none', [
+    p.table('Which OSDs will take long to boot', 'Expected boots come from boots of OSDs of the same release and kind of store, on all hosts.', 'No osd collector has given data.', 'none', [
       p.target(of('cephrisk:osd_bluestore_meta_bytes'), instant=true),
       p.target(of('cephrisk:osd_bluestore_omap_bytes'), instant=true),
       p.target('%s / %s' % [of('cephrisk:osd_bluestore_meta_bytes'), of('cephrisk:osd_size_bytes')], instant=true),
-      p.target(of('cephrisk:osd_boot_estimate_seconds', ', shutdown="clean"'), instant=true),
-      p.target(of('cephrisk:osd_boot_estimate_seconds', ', shutdown="unclean"'), instant=true),
+      p.target(of('cephrisk:osd_boot_estimate_seconds:fleet', ', shutdown="clean"'), instant=true),
+      p.target(of('cephrisk:osd_boot_estimate_seconds:fleet', ', shutdown="unclean"'), instant=true),
       p.target(of('cephrisk:osd_boot_duration_seconds'), instant=true),
       p.target('1000 * %s' % of('cephrisk:osd_start_timestamp_seconds'), instant=true),
     ], [
@@ -43,7 +43,7 @@ function(config, p)
       { field: 'Value #E', name: 'Next boot, unclean', unit: 's' } + p.coloured(p.above('orange', slow), 'text'),
       { field: 'Value #F', name: 'Last boot took', unit: 's' } + p.coloured(p.above('orange', slow), 'text'),
       { field: 'Value #G', name: 'Up since', unit: 'dateTimeFromNow' },
-    ], sort='META', w=24, h=9) + p.alerts(['CephRiskOSDMetaHigh', 'CephRiskOSDSlowBoot']),
+    ], sort='META', w=24, h=9) + p.alerts(['CephRiskOSDMetaHigh', 'CephRiskOSDSlowBoot', 'CephRiskOSDSlowBootAhead']),
     p.series('How does META grow', 'The ten OSDs with the most.', 'No osd collector has given data.', 'bytes', [
       p.target(top('cephrisk:osd_bluestore_meta_bytes'), '{{ceph_daemon}} {{hostname}}'),
     ]),
@@ -54,7 +54,7 @@ function(config, p)
       { field: 'ceph_daemon', name: 'OSD' },
       { field: 'hostname', name: 'Host' },
       { field: 'Value', name: 'Growth', unit: 'bytes' },
-    ], sort='Growth'),
+    ], sort='Growth') + p.alerts(['CephRiskOSDMetaGrowing']),
     p.series('How large are BlueFS logs', 'The ten largest. They fall when BlueFS compacts them; a line that only rises is not compacted.', noHost, 'bytes', [
       p.target(top('cephrisk:osd_bluefs_log_bytes'), '{{ceph_daemon}} {{hostname}}'),
     ]) + p.alerts(['CephRiskBlueFSLogNotCompacted']),
@@ -66,7 +66,7 @@ function(config, p)
     ]) + p.alerts(['CephRiskBlueFSSpillover']),
     p.series('Is space missing', 'Bytes in use that are neither data, OMAP nor META; the ten OSDs with the most. Some hundred kB are normal.', 'No osd collector has given data.', 'bytes', [
       p.target(top('cephrisk:osd_bluestore_unaccounted_bytes'), '{{ceph_daemon}} {{hostname}}'),
-    ]),
+    ]) + p.alerts(['CephRiskOSDUnaccountedSpace']),
     p.series('How many OSDs boot', 'OSDs that answer and are not active yet, by host.', noHost, 'none', [
       p.target('sum by (hostname) (%s)' % of('cephrisk:osd_booting'), '{{hostname}}'),
     ]),

@@ -26,7 +26,7 @@ function(config, p)
       p.target('max(cephrisk:osd_bluestore_meta_bytes{%(at)s})'),
     ], p.above('orange', config.alerts.CephRiskOSDMetaHigh.bytes)) + p.to('osd-boot', 'How long will OSDs take to boot?'),
     p.stat('Longest expected boot', 'Of an OSD after a clean shutdown; from boots that exporters of the host role have seen.', 'no boot seen', 's', [
-      p.target('max(cephrisk:osd_boot_estimate_seconds{%(at)s, shutdown="clean"})'),
+      p.target('max(cephrisk:osd_boot_estimate_seconds:fleet{%(at)s, shutdown="clean"})'),
     ], p.above('orange', config.alerts.CephRiskOSDSlowBoot.seconds)) + p.to('osd-boot', 'How long will OSDs take to boot?'),
     p.stat('Uploads failed (15 min)', 'With 5xx, on all gateways whose ops log is read.', 'no gateway', 'none', [
       p.target('sum(cephrisk:rgw_upload_server_failures:increase15m{%(at)s})'),

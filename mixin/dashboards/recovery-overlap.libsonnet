@@ -24,7 +24,7 @@ function(config, p)
     p.series('How many OSDs do both', 'OSDs that recover, and those of them that take part in a scrub, too.', 'No pg collector has given data.', 'none', [
       p.target('cephrisk:recovering_osds{%(at)s}', 'recovering'),
       p.target('cephrisk:scrub_recovery_overlap_osds{%(at)s}', 'recovering and scrubbing'),
-    ]) + p.colours({ recovering: 'blue', 'recovering and scrubbing': 'red' }),
+    ]) + p.colours({ recovering: 'blue', 'recovering and scrubbing': 'red' }) + p.alerts(['CephRiskScrubRecoveryOverlap']),
     p.series('What do the PGs on those OSDs do', 'PGs at work on OSDs that do both; each counts once.', 'No pg collector has given data.', 'none', [
       p.target('sum by (doing) (cephrisk:scrub_recovery_overlap_pgs{%(at)s})', '{{doing}}'),
     ]) + p.stacked + p.colours({ scrub: 'orange', recovery: 'blue', both: 'red' }),

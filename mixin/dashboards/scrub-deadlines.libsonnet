@@ -47,7 +47,7 @@ function(config, p)
     ] + [
       p.target(pools('cephrisk:scrub_forecast_late_pgs:held{%%(at)s, level="deep", horizon="%s"}' % h), 'forecast for %s later' % h)
       for h in horizons
-    ]) + p.colours({ 'late now': 'red', 'forecast for 1d later': 'yellow', 'forecast for 3d later': 'orange', 'forecast for 7d later': 'purple' }) + p.dashed('forecast for 1d later') + p.dashed('forecast for 3d later') + p.dashed('forecast for 7d later'),
+    ]) + p.colours({ 'late now': 'red', 'forecast for 1d later': 'yellow', 'forecast for 3d later': 'orange', 'forecast for 7d later': 'purple' }) + p.dashed('forecast for 1d later') + p.dashed('forecast for 3d later') + p.dashed('forecast for 7d later') + p.alerts(['CephRiskForecastLate']),
     p.bars('How many will be late, with and without scrubs', 'Deep scrubs: late now; by the forecast; and if nothing were scrubbed until then. The difference is what scrubs are expected to achieve.', 'No pg collector has given data.', 'none', [
       p.target(pools('cephrisk:pool_pgs_late:held{%(at)s, level="deep"}'), 'now'),
     ] + std.flattenArrays([[

@@ -39,7 +39,7 @@ function(config, p)
     ]) + p.colours({ '5xx': 'red', '4xx': 'yellow' }) + p.softMax(0.1) + p.alerts(['CephRiskUploadsFail']),
     p.series('Which parts fail', 'Parts of multipart uploads, by class of the answer.', noGateway, 'ops', [
       p.target(rate('rgw_multipart_part_failures', 'status_class'), '{{status_class}}'),
-    ]) + p.colours({ '5xx': 'red', '4xx': 'yellow' }) + p.softMax(0.1),
+    ]) + p.colours({ '5xx': 'red', '4xx': 'yellow' }) + p.softMax(0.1) + p.alerts(['CephRiskUploadPartsFail']),
     p.series('How much data arrives', 'Bytes of completed uploads by kind, and of parts where they landed, those sent again included.', noGateway, 'Bps', [
       p.target(rate('rgw_uploaded_bytes', 'kind'), 'completed, {{kind}}'),
       p.target(rate('rgw_part_bytes'), 'parts'),
@@ -64,7 +64,7 @@ function(config, p)
     ]) + p.colours({ initiated: 'blue', completed: 'green', aborted: 'orange', 'completed again': 'purple' }),
     p.series('Does the ops log lose records', "What RGW's own counter says minus what the log has; averaged over half an hour. Above 0 uploads go uncounted.", "No gateway's admin socket is asked.", 'ops', [
       p.target('clamp_min(avg_over_time((%s - %s)[30m:1m]), 0)' % [rate('rgw_own_puts', 'ceph_daemon'), rate('rgw_put_requests', 'ceph_daemon')], '{{ceph_daemon}}'),
-    ]) + p.softMax(0.1) + p.alerts(['CephRiskOpsLogLosesRecords']),
+    ]) + p.softMax(0.1) + p.alerts(['CephRiskOpsLogLosesRecords', 'CephRiskOpsLogMissesRequests']),
     p.table('Do all gateways log', 'Last record: a gateway without traffic has none that is new. Lag: bytes on disk that were not read.', noGateway, 'none', [
       p.target('max by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_enabled{%(at)s, ' + gateway + '})', instant=true),
       p.target('1000 * max by (%(cluster)s, ceph_daemon) (cephrisk:rgw_ops_log_last_record_timestamp_seconds{%(at)s, ' + gateway + '})', instant=true),
