@@ -25,9 +25,7 @@ import (
 // OSDs. The windows of rates have to be full before it is a fair figure, so it runs
 // for most of an hour and prints what it has on the way.
 func TestRuleEvaluationTime(t *testing.T) {
-	if os.Getenv("CEPHRISK_LONG") != "1" {
-		t.Skip("takes 40 minutes: set CEPHRISK_LONG=1")
-	}
+	cephtest.SkipUnlessLong(t)
 	cephtest.RequireTool(t, "prometheus")
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "exporter")
