@@ -237,12 +237,18 @@ func (f *faultRun) during(x fault, before exporter.Series) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	// The interval in force grows with what a dump takes on a loaded machine, and
-	// what is held goes after three of it, whenever that is.
-	f.e.Await("what is held to go: "+x.name, 5*time.Minute, func() error {
+	// what is held goes after three of it, whenever that is; what is fresh comes
+	// once in it.
+	f.e.Await("what is held to go and what is fresh to come: "+x.name, 5*time.Minute, func() error {
 		last = f.e.Scrape()
 		for i, class := range seriesClasses {
-			if _, has := last[class.series]; has && x.want[i] == held {
+			is, has := last[class.series]
+			was, had := atHalf[class.series]
+			switch {
+			case has && x.want[i] == held:
 				return fmt.Errorf("%s is still there", class.series)
+			case x.want[i] == fresh && (!has || had && is == was && strings.Contains(class.series, "timestamp")):
+				return fmt.Errorf("%s stays %v, there: %t", class.series, is, has)
 			}
 		}
 		return nil
