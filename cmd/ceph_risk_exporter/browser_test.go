@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,12 +77,23 @@ func startBrowser(t *testing.T) *browser {
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium's refuses to work for root
 	}
-	limit, cancelLimit := context.WithTimeout(t.Context(), browserLimit)
+	// Debian's program is a script that starts the browser: what is killed at the
+	// end is its process group.
+	var process *exec.Cmd
+	options = append(options, chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		process = cmd
+	}))
+	// Not the test's context, which ends before the browser has been told to.
+	limit, cancelLimit := context.WithTimeout(context.Background(), browserLimit)
 	allocator, cancelAllocator := chromedp.NewExecAllocator(limit, options...)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // waits for the process to end
 		cancel()
+		if process != nil && process.Process != nil {
+			_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL)
+		}
 		cancelAllocator()
 		cancelLimit()
 	})
