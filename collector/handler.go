@@ -147,7 +147,9 @@ func (p *patientWriter) Write(b []byte) (int, error) {
 		if deadline.After(p.end) {
 			deadline = p.end
 		}
-		_ = p.ctl.SetWriteDeadline(deadline) // a writer without deadlines is a test's
+		if p.ctl != nil && p.ctl.SetWriteDeadline(deadline) != nil {
+			p.ctl = nil // a writer without deadlines is a test's
+		}
 		n, err := p.w.Write(b[:min(len(b), patientPiece)])
 		sent += n
 		if err != nil {
