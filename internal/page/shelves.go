@@ -34,12 +34,11 @@ type shelf struct {
 
 // slot is one place for a disk.
 type slot struct {
-	Label, Name  string
-	OSDs         []string
-	State        string // ok, warn, bad, empty, locate, unknown: also the class
-	Word, Sign   string
-	Href         string
-	kind, number string // its element
+	Label, Name string
+	OSDs        []string
+	State       string // ok, warn, bad, empty, locate, unknown: also the class
+	Word, Sign  string
+	Href        string
 }
 
 type part struct {
