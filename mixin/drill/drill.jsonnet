@@ -23,6 +23,8 @@ local shortened = mixin {
       CephRiskSnapshotStale+: { intervals: 20 },
       // A forecast is older than the count of late PGs that it is compared with.
       CephRiskForecastLate+: { 'for': '5m' },
+      // The ops log lags behind its gateway by more than a shortened window.
+      CephRiskOpsLogMissesRequests+: { 'for': '2m' },
       // The drill leaves five uploads open, not a hundred and one.
       CephRiskUploadsAbandoned+: { uploads: 4 },
     },
