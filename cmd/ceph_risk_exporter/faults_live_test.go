@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,10 +29,12 @@ type fault struct {
 	// hold is how long it lasts, from its first effect on.
 	hold   time.Duration
 	repair func(ctx context.Context, f *faultRun) error
-	// fails: polls fail while it lasts. Otherwise they must not.
+	// fails: polls fail while it lasts.
 	fails bool
 	// want is what becomes of the series, in the order of seriesClasses.
 	want [3]string
+	// polls says of one in which polls do not fail throughout what they do.
+	polls string
 }
 
 // What can become of a class of series while a fault lasts.
@@ -55,17 +59,76 @@ func faults(long bool) []fault {
 		return func(ctx context.Context, f *faultRun) error { return f.c.Start(ctx, daemon) }
 	}
 	list := []fault{
-		{"mgr hangs for 10 s", signal("mgr.x", syscall.SIGSTOP), 10 * time.Second, signal("mgr.x", syscall.SIGCONT), true, [3]string{held, held, fresh}},
-		{"mgr killed and restarted", signal("mgr.x", syscall.SIGKILL), 10 * time.Second, start("mgr.x"), true, [3]string{held, held, fresh}},
-		{"mon hangs for 10 s (no quorum)", signal("mon.a", syscall.SIGSTOP), 10 * time.Second, signal("mon.a", syscall.SIGCONT), true, [3]string{held, fresh, held}},
-		{"one OSD killed and restarted", signal("osd.1", syscall.SIGKILL), 5 * time.Second, start("osd.1"), false, [3]string{fresh, fresh, fresh}},
-		{"key revoked and given back", revokeKey, 10 * time.Second, giveKeyBack, true, [3]string{held, held, held}},
+		{"mgr hangs for 10 s", signal("mgr.x", syscall.SIGSTOP), 10 * time.Second, signal("mgr.x", syscall.SIGCONT), true, [3]string{held, held, fresh}, ""},
+		{"mgr killed and restarted", signal("mgr.x", syscall.SIGKILL), 10 * time.Second, start("mgr.x"), true, [3]string{held, held, fresh}, ""},
+		{"mon hangs for 10 s (no quorum)", signal("mon.a", syscall.SIGSTOP), 10 * time.Second, signal("mon.a", syscall.SIGCONT), true, [3]string{held, fresh, held}, ""},
+		{"mgr fails over to a standby, and back", failOver("mgr.y", "mgr.x"), 5 * time.Second, failBack, false, [3]string{fresh, fresh, fresh}, "may fail for the seconds in which no mgr is active, succeed with the new one"},
+		{"one OSD killed and restarted", signal("osd.1", syscall.SIGKILL), 5 * time.Second, start("osd.1"), false, [3]string{fresh, fresh, fresh}, ""},
+		{"key revoked and given back", revokeKey, 10 * time.Second, giveKeyBack, true, [3]string{held, held, held}, ""},
 	}
 	if long {
-		list = append(list, fault{"mgr hangs for 60 s", signal("mgr.x", syscall.SIGSTOP), time.Minute, signal("mgr.x", syscall.SIGCONT), true, [3]string{held, held, fresh}})
+		list = append(list, fault{"mgr hangs for 60 s", signal("mgr.x", syscall.SIGSTOP), time.Minute, signal("mgr.x", syscall.SIGCONT), true, [3]string{held, held, fresh}, ""})
 	}
 	// Once more: what is left over from the first time would add up.
 	return append(list, list[0])
+}
+
+// failOver starts a standby and has it take the place of the active mgr.
+func failOver(standby, active string) func(context.Context, *faultRun) error {
+	return func(ctx context.Context, f *faultRun) error {
+		if err := f.c.Start(ctx, standby); err != nil {
+			return err
+		}
+		return f.succeed(ctx, standby, active)
+	}
+}
+
+func failBack(ctx context.Context, f *faultRun) error {
+	if err := f.succeed(ctx, "mgr.x", "mgr.y"); err != nil {
+		return err
+	}
+	return f.c.Stop(ctx, "mgr.y")
+}
+
+// succeed fails the active mgr once the other one stands by, and waits until
+// that one is active.
+func (f *faultRun) succeed(ctx context.Context, standby, active string) error {
+	id := func(daemon string) string { return strings.TrimPrefix(daemon, "mgr.") }
+	look := func(good func(m mgrMap) bool) error {
+		return f.c.Await(ctx, func(ctx context.Context) (bool, string, error) {
+			out, err := f.c.Ceph(ctx, "mgr", "dump", "--format", "json")
+			if err != nil {
+				return false, "", err
+			}
+			var m mgrMap
+			if err := json.Unmarshal(out, &m); err != nil {
+				return false, "", err
+			}
+			return good(m), fmt.Sprintf("%+v", m), nil
+		})
+	}
+	stands := func(m mgrMap) bool {
+		return m.Available && slices.ContainsFunc(m.Standbys, func(s mgrStandby) bool { return s.Name == id(standby) })
+	}
+	if err := look(stands); err != nil {
+		return fmt.Errorf("await that %s stands by: %w", standby, err)
+	}
+	if _, err := f.c.Ceph(ctx, "mgr", "fail", id(active)); err != nil {
+		return err
+	}
+	if err := look(func(m mgrMap) bool { return m.Available && m.Active == id(standby) }); err != nil {
+		return fmt.Errorf("await that %s is active: %w", standby, err)
+	}
+	return nil
+}
+
+type mgrStandby struct{ Name string }
+
+// mgrMap is what is looked at of `mgr dump`.
+type mgrMap struct {
+	Available bool
+	Active    string `json:"active_name"`
+	Standbys  []mgrStandby
 }
 
 // revokeKey removes the key and has the connection replaced, which would
@@ -280,6 +343,9 @@ func TestReliabilityTableIsCurrent(t *testing.T) {
 	b.WriteString("\n|---|---|---|---|---|---|\n")
 	for _, x := range faults(true) {
 		polls := "succeed"
+		if x.polls != "" {
+			polls = x.polls
+		}
 		if x.fails {
 			polls = "fail (`cephrisk_collector_success` 0), succeed by the second poll after the mgr is ready"
 		}

@@ -33,7 +33,8 @@
 // It runs on the host's network, so its listeners are reached as usual, and a
 // test binary can run itself there (os.Args[0], -test.run). Ceph, CephJSON
 // and Run are short forms. Signal, Stop, Start, Restart act on "mon.a",
-// "mgr.x", "osd.N", "rgw.a"; AddOSD, EnsureRGWs, CreatePool, CreateKey,
+// "mgr.x", "osd.N", "rgw.a", and on "mgr.y", a standby that waits to be started;
+// AddOSD, EnsureRGWs, CreatePool, CreateKey,
 // PutObjects, CreateS3User, SlowScrubs, SetConfig change the cluster;
 // WaitClean, WaitHealthy, AwaitUp and Await wait for it. AsokDir, AsokPath,
 // LogPath, ClusterLogPath, OpsLogPath, OpsSocketPath say where things are.

@@ -58,7 +58,7 @@ func (s *supervisor) bringUp(ctx context.Context) error {
 }
 
 func (s *supervisor) makeFolders(context.Context) error {
-	for _, name := range []string{"run", "log", "bin", "mon", "mgr/x", "osd", "rgw"} {
+	for _, name := range []string{"run", "log", "bin", "mon", "mgr/x", "mgr/y", "osd", "rgw"} {
 		if err := os.MkdirAll(s.path(name), 0o755); err != nil {
 			return err
 		}
@@ -147,6 +147,7 @@ func (s *supervisor) makeKeys(ctx context.Context) error {
 		{"mon.", []string{"mon", "allow *"}},
 		{"client.admin", []string{"mon", "allow *", "mgr", "allow *", "osd", "allow *", "mds", "allow *"}},
 		{"mgr.x", []string{"mon", "allow profile mgr", "osd", "allow *", "mds", "allow *"}},
+		{"mgr.y", []string{"mon", "allow profile mgr", "osd", "allow *", "mds", "allow *"}},
 	}
 	for i := range MaxOSDs {
 		all = append(all, entity{osdName(i), []string{"mon", "allow profile osd", "mgr", "allow profile osd", "osd", "allow *"}})
@@ -182,7 +183,9 @@ func (s *supervisor) startMon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.daemons.define("mgr.x", append(mgrEnv, s.Options.env("mgr.x")...), "/usr/bin/ceph-mgr", "-f", "-i", "x", "-c", s.confPath())
+	for _, id := range []string{"x", "y"} { // y waits to be started as a standby
+		s.daemons.define("mgr."+id, slices.Concat(mgrEnv, s.Options.env("mgr."+id)), "/usr/bin/ceph-mgr", "-f", "-i", id, "-c", s.confPath())
+	}
 	if err := s.daemons.start("mon.a"); err != nil {
 		return err
 	}
