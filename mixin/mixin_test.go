@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/formatter"
 	"github.com/google/go-jsonnet/linter"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
 )
@@ -193,6 +194,53 @@ func TestNamesKeepClearOfOtherPacks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Debian ships Ceph's own alerts: no name of theirs is one of ours, and one
+// Prometheus takes both.
+func TestPackLivesBesideCephsOwnAlerts(t *testing.T) {
+	cephtest.RequireTool(t, "promtool")
+	cache := os.Getenv("CEPHRISK_CACHE")
+	if cache == "" {
+		cache = "/var/cache/ceph_risk_exporter"
+	}
+	theirs := filepath.Join(cache, "tools/etc/prometheus/ceph/ceph_default_alerts.yml")
+	text, err := os.ReadFile(theirs)
+	if err != nil {
+		cephtest.SkipOrFail(t, "Ceph's own alerts, which scripts/install-deps unpacks, are not there: "+err.Error())
+	}
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []struct{ Record, Alert string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	names, n := map[string]bool{}, 0
+	for _, g := range file.Groups {
+		names[g.Name] = true
+		for _, r := range g.Rules {
+			names[r.Record+r.Alert] = true
+			n++
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d rules in %s", n, theirs)
+	}
+	p := mustEvaluate(t, "{}")
+	for _, g := range slices.Concat(p.Rules.Groups, p.Alerts.Groups) {
+		if names[g.Name] {
+			t.Errorf("both have a group %s", g.Name)
+		}
+		for _, r := range g.Rules {
+			if names[r.Record+r.Alert] {
+				t.Errorf("both have %s%s", r.Record, r.Alert)
+			}
+		}
+	}
+	promtool(t, "check", "rules", theirs, "../alerts/rules.yaml", "../alerts/alerts.yaml")
 }
 
 // An operator's own selector and cluster label are in every rule.
