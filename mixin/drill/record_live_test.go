@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -50,4 +51,25 @@ func writeRecord(rows []*row) error {
 			r.notice.Annotations["summary"], r.paged.Seconds(), r.resolved.Seconds())
 	}
 	return os.WriteFile(recordFile, []byte(b.String()), 0o644)
+}
+
+// A drill that has changed is run again before it is released.
+func TestRecordHasEveryFault(t *testing.T) {
+	text, err := os.ReadFile(recordFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, " | "); len(cells) > 1 {
+			recorded[strings.TrimPrefix(cells[0], "| ")] = true
+		}
+	}
+	for _, f := range faults() {
+		for _, f := range append(f.during, f) {
+			if !recorded[f.name] {
+				t.Errorf("%s has no line about %q; run make drill", recordFile, f.name)
+			}
+		}
+	}
 }
