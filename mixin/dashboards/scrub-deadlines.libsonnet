@@ -81,12 +81,12 @@ function(config, p)
       { field: 'Value #E', name: 'Achieved', unit: 'percentunit', decimals: 0 } + p.coloured([{ color: 'green', value: 1 }], 'orange'),
     ], sort='Late, deep', w=24, h=7),
     p.table('Which PGs are longest without deep scrub', 'The %d worst of each pool.' % config.worstPGs, 'Series of single PGs are switched off, or no deep scrub is known.', 'none', [
-      p.target('sort_desc(cephrisk:pg_last_deep_scrub_age_seconds:top{%(at)s} %(of_pool)s) / 86400', instant=true),
+      p.target('sort_desc(cephrisk:pg_last_deep_scrub_age_seconds:top{%(at)s} %(of_pool)s)', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'pgid', name: 'PG' },
       { field: 'name', name: 'Pool' },
-      { field: 'Value', name: 'Last deep scrub ago', unit: 'suffix: days', decimals: 1 },
+      { field: 'Value', name: 'Last deep scrub ago', unit: 's', decimals: 1 },
     ], hide=['pool_id'], sort='Last deep scrub ago'),
 
     p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, of the level that has more of them, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [

@@ -114,10 +114,15 @@ function(config)
           + (if sort == '' then [] else [{ id: 'sortBy', options: { fields: {}, sort: [{ field: sort, desc: true }] } }]),
         fieldConfig+: {
           overrides: [
-            // A cell may be empty where the table is not.
-            override(c.name, (if std.startsWith(c.field, 'Value #') then { noValue: '-' } else {}) + { [k]: c[k] for k in std.objectFields(c) if !std.member(['field', 'name'], k) })
+            // A cell may be empty where the table is not. Labels are texts: as a
+            // number PG 1.10 would be 1.1, and a serial 12E3 some other one.
+            override(
+              c.name,
+              (if std.startsWith(c.field, 'Value #') then { noValue: '-' } else if std.startsWith(c.field, 'Value') then {} else { unit: 'string' })
+              + { [k]: c[k] for k in std.objectFields(c) if !std.member(['field', 'name'], k) }
+            )
             for c in columns
-            if std.startsWith(c.field, 'Value #') || std.length(std.objectFields(c)) > 2
+            if c.field != 'Value' || std.length(std.objectFields(c)) > 2
           ],
         },
       },
