@@ -20,7 +20,7 @@ func TestClientsThatDoNotReadKeepNoPlace(t *testing.T) {
 	set := bulkSet(t, newBulkPoller(200_000)) // more than socket buffers take
 	poll(set)
 	const places = 3
-	server := httptest.NewServer(NewHandler(set, nil, HandlerOpts{MaxScrapes: places, Stall: 200 * time.Millisecond}))
+	server := httptest.NewServer(NewHandler(set, nil, HandlerOpts{MaxScrapes: places, Stall: 3 * time.Second}))
 	defer server.Close()
 	for range places {
 		c, err := net.Dial("tcp", server.Listener.Addr().String())

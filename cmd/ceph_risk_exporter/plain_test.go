@@ -142,11 +142,20 @@ func (v *plainView) lateness(now int64) exporter.Series {
 		pool := p.pool()
 		add("cephrisk_pool_pgs", 1, "pool_id", pool)
 		count("cephrisk_pool_pgs_unknown", p.State == "unknown", "pool_id", pool)
-		if p.State == "unknown" {
-			continue
-		}
 		for _, level := range plainLevels {
 			labels := []string{"level", level, "pool_id", pool}
+			if p.State == "unknown" { // its pool counts, it is not judged
+				for _, name := range []string{"pgs_late", "pgs_late_by_osd_interval", "pgs_overdue", "bytes_late", "pgs_stamp_in_future"} {
+					add("cephrisk_pool_"+name, 0, labels...)
+				}
+				for _, step := range plainSteps {
+					add("cephrisk_pool_pgs_older", 0, "intervals", fmt.Sprint(step), "level", level, "pool_id", pool)
+				}
+				for _, days := range plainDays {
+					add("cephrisk_pool_pgs_late_within", 0, "horizon", fmt.Sprintf("%dd", days), "level", level, "pool_id", pool)
+				}
+				continue
+			}
 			age := float64(now-p.stamp(level)) / 1e6
 			interval := v.interval(pool, level, v.mgrOption)
 			limit := interval * (1 + v.ratio(level))
@@ -159,11 +168,11 @@ func (v *plainView) lateness(now int64) exporter.Series {
 			} else {
 				add("cephrisk_pool_bytes_late", 0, labels...)
 			}
-			for _, step := range []float64{0.5, 1, 1.25, 1.5, 1.75, 2, 3} {
+			for _, step := range plainSteps {
 				count("cephrisk_pool_pgs_older", float64(now-p.stamp(level)) > step*interval*1e6,
 					"intervals", fmt.Sprint(step), "level", level, "pool_id", pool)
 			}
-			for _, days := range []int{1, 3, 7} {
+			for _, days := range plainDays {
 				count("cephrisk_pool_pgs_late_within", float64(now-p.stamp(level))+float64(days)*86400e6 > limit*1e6,
 					"horizon", fmt.Sprintf("%dd", days), "level", level, "pool_id", pool)
 			}
@@ -175,6 +184,12 @@ func (v *plainView) lateness(now int64) exporter.Series {
 	}
 	return out
 }
+
+// The steps of age and the horizons that PGs are counted by.
+var (
+	plainSteps = []float64{0.5, 1, 1.25, 1.5, 1.75, 2, 3}
+	plainDays  = []int{1, 3, 7}
+)
 
 // latenessFamilies are the families that lateness returns all series of.
 var latenessFamilies = []string{

@@ -46,8 +46,8 @@ func TestPoolOptionsThatAreAbsentZeroOrNegativeAreKeptApart(t *testing.T) { // f
 				Options: PoolOptions{ScrubMaxInterval: new(-5.0), ScrubMinInterval: new(3600.5), ScrubPriority: new(int64(7))}},
 		},
 		OSDs: []OSD{
-			{ID: 0, UUID: "5f1c1e0a-0000-4000-8000-0000000000a0", Up: true, In: true, Weight: 1},
-			{ID: 7, UUID: "5f1c1e0a-0000-4000-8000-0000000000a7", Weight: 0.5},
+			{ID: 0, UUID: "5f1c1e0a-0000-4000-8000-0000000000a0", Up: true, In: true, Weight: 1, State: []string{"exists", "up"}},
+			{ID: 7, UUID: "5f1c1e0a-0000-4000-8000-0000000000a7", Weight: 0.5, State: []string{"exists"}},
 		},
 	}, err)
 }
