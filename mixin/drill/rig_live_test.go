@@ -92,7 +92,7 @@ func startMonitoring(t *testing.T, targets []string) *monitoring {
 			"static_configs": []any{map[string]any{"targets": targets, "labels": map[string]string{"cluster": "drill"}}},
 		}},
 	})
-	run(t, dir, "prometheus-alertmanager", "--config.file=alertmanager.json", "--storage.path=alerts", "--web.listen-address="+alertmanager, "--cluster.listen-address=")
+	runAlertmanager(t, dir, "--config.file=alertmanager.json", "--storage.path=alerts", "--web.listen-address="+alertmanager, "--cluster.listen-address=")
 	run(t, dir, "prometheus", "--config.file=prometheus.json", "--storage.tsdb.path=data", "--web.listen-address="+strings.TrimPrefix(m.prometheus, "http://"))
 	await(t, "Alertmanager", func() error { return get("http://"+alertmanager+"/-/ready", nil) })
 	await(t, "every target to be scraped", func() error {
@@ -103,6 +103,24 @@ func startMonitoring(t *testing.T, targets []string) *monitoring {
 		return err
 	})
 	return m
+}
+
+// runAlertmanager starts Debian's Alertmanager, which reads its templates from an
+// absolute path. Where it is unpacked and not installed (scripts/install-deps)
+// it gets a mount namespace in which they are there.
+func runAlertmanager(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	const name = "prometheus-alertmanager"
+	if _, err := os.Stat("/usr/share/prometheus/alertmanager/default.tmpl"); err == nil {
+		run(t, dir, name, args...)
+		return
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := filepath.Join(filepath.Dir(path), "..", "share")
+	run(t, dir, "unshare", append([]string{"--mount", "sh", "-c", `mount --bind "$0" /usr/share && exec "$@"`, share, path}, args...)...)
 }
 
 // run starts a program that ends with the test.
