@@ -358,7 +358,9 @@ func (c *Endpoint) send(w http.ResponseWriter, r *http.Request, fault Fault, ans
 		case <-r.Context().Done():
 		case <-c.array.ended:
 		}
-		return
+		// To return would send an empty answer, which a client that is just
+		// giving up can still receive.
+		panic(http.ErrAbortHandler)
 	case Junk:
 		answer = "\x00\x01\xff<<<&&& >> not xml \xfe"
 	case Page:
