@@ -98,7 +98,7 @@ func (t *pgTable) addScrubRows() {
 	t.oldestStart = t.gauge("scrub_oldest_start_timestamp_seconds", "Start of the scrub that has been running longest; absent when none runs", perPoolLevel, fromLs+", last_change", "pool_id", "level")
 	t.stuck = t.gauge("scrub_stuck_pgs", "PGs in state scrubbing without progress for longer than --collector.pg.stuck-after", perPool, fromLs+", last_change, objects_scrubbed (17 and newer)", "pool_id")
 	t.completions = t.Add(Row{Name: "cephrisk_scrub_completions_total", Kind: Counter, Labels: []string{"pool_id", "level"}, Cardinality: perPoolLevel, Source: fromDump + ", stamps that moved",
-		Help: "Scrubs completed since the exporter started. A deep scrub counts as deep only; two scrubs of one PG between two dumps count as one"})
+		Help: "Scrubs completed since the exporter started. A deep scrub counts as deep only; two scrubs of one PG between two reports of its OSD (mgr_stats_period, 5 s) or between two dumps count as one"})
 	t.completedBytes = t.Add(Row{Name: "cephrisk_scrub_completed_bytes_total", Kind: Counter, Labels: []string{"pool_id", "level"}, Cardinality: perPoolLevel, Source: fromDump + ", stat_sum.num_bytes of the PGs whose stamps moved",
 		Help: "Bytes of data in the PGs whose scrub completed"})
 	t.duration = t.Add(Row{Name: "cephrisk_scrub_duration_seconds", Kind: Histogram, Labels: []string{"pool_id", "level"}, Cardinality: perPoolLevel, Source: fromDump + ", last_scrub_duration (17 and newer); on 16 from the state's change to scrubbing, where it was seen, to the stamp",
