@@ -88,6 +88,7 @@ type Engine struct {
 	waiting   []chan<- error
 
 	slots       limiter
+	senderLimit time.Duration
 	refused     atomic.Uint64 // becomes StreamStats.Refused
 	connections atomic.Int64
 
@@ -104,7 +105,7 @@ func NewEngine(cfg Config) (*Engine, error) {
 	if cfg.Checkpoint <= 0 {
 		cfg.Checkpoint = 5 * time.Second
 	}
-	e := &Engine{cfg: cfg, counter: NewCounter(cfg.Counter), seen: newRing(recentIDs), input: make(chan chunk), done: make(chan struct{}), slots: make(limiter, maxStreams)}
+	e := &Engine{cfg: cfg, counter: NewCounter(cfg.Counter), seen: newRing(recentIDs), input: make(chan chunk), done: make(chan struct{}), slots: make(limiter, maxStreams), senderLimit: senderLimit}
 	data, err := cfg.Store.Load()
 	if err != nil {
 		return nil, err

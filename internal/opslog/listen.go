@@ -3,7 +3,9 @@ package opslog
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +20,10 @@ const (
 	maxStreams = 64
 	// ackLimit is how long a POST waits for the checkpoint.
 	ackLimit = 30 * time.Second
+	// senderLimit is how long a sender may take for a TLS handshake, or for the
+	// next bytes of a body that it has begun. A TCP stream may be quiet for ever:
+	// its gateway may be, and the kernel's keepalive ends it when its peer is gone.
+	senderLimit = time.Minute
 	// maxUnpacked bounds what a compressed body may unpack to.
 	maxUnpacked = 256 << 20
 )
@@ -65,12 +71,31 @@ func (e *Engine) ServeTCP(ctx context.Context, l net.Listener, log *slog.Logger)
 		}
 		wg.Go(func() {
 			defer e.slots.leave()
-			err := guarded(func() error { return e.pump(ctx, conn, e.NewStream("")) })
+			err := guarded(func() error {
+				if err := e.shakeHands(ctx, conn); err != nil {
+					return errors.Join(err, conn.Close())
+				}
+				return e.pump(ctx, conn, e.NewStream(""))
+			})
 			if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				log.Debug("ops log connection ended", "from", conn.RemoteAddr(), "err", err)
 			}
 		})
 	}
+}
+
+// shakeHands keeps a peer that has shown no certificate yet from holding a place.
+func (e *Engine) shakeHands(ctx context.Context, conn net.Conn) error {
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.senderLimit)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return fmt.Errorf("TLS handshake: %w", err)
+	}
+	return nil
 }
 
 // ServeHTTP takes the body of a POST as a stream of records and answers 204 once
@@ -93,6 +118,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.slots.leave()
 	e.connections.Add(1)
 	defer e.connections.Add(-1)
+	r.Body = &punctual{r.Body, http.NewResponseController(w), e.senderLimit}
 	body, err := unpacked(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnsupportedMediaType)
@@ -103,6 +129,22 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// punctual is a request's body each of whose reads has to end in time.
+type punctual struct {
+	io.ReadCloser
+	connection *http.ResponseController
+	limit      time.Duration
+}
+
+func (p *punctual) Read(b []byte) (int, error) {
+	// The server sets its own limit for the next request; what is no server's
+	// connection has none.
+	if err := p.connection.SetReadDeadline(time.Now().Add(p.limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return p.ReadCloser.Read(b)
 }
 
 func unpacked(r *http.Request) (io.Reader, error) {

@@ -1,12 +1,15 @@
 package opslog
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -264,6 +267,56 @@ func TestTooManySendersAreRefused(t *testing.T) {
 	if w.Code != http.StatusServiceUnavailable || e.refused.Load() != 1 {
 		t.Errorf("status %d, %d refused; want 503, 1", w.Code, e.refused.Load())
 	}
+}
+
+func TestSenderThatStopsGivesItsPlaceBack(t *testing.T) {
+	e := running(t, &memStore{})
+	e.senderLimit = 50 * time.Millisecond
+	web := httptest.NewUnstartedServer(e)
+	web.StartTLS()
+	defer web.Close()
+	secure, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- e.ServeTCP(ctx, tls.NewListener(secure, web.TLS), quiet()) }()
+
+	silent, err := net.Dial("tcp", secure.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if _, err := io.ReadAll(silent); err != nil {
+		t.Errorf("a peer without a handshake: %v, want the connection closed", err)
+	}
+	text, _, _ := hostile()
+	for _, begun := range []string{"Content-Length: 10000000\r\n\r\n" + text, "Content-Length: 100000\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b"} {
+		stuck, err := tls.Dial("tcp", web.Listener.Addr().String(), web.Client().Transport.(*http.Transport).TLSClientConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stuck.Close()
+		if _, err := io.WriteString(stuck, "POST /?ceph_daemon=rgw.a HTTP/1.1\r\nHost: a\r\n"+begun); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(stuck), nil)
+		if err != nil {
+			t.Errorf("a body that stops: %v, want an answer", err)
+		} else if response.StatusCode < 400 {
+			t.Errorf("a body that stops: status %s", response.Status)
+		}
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if n := len(e.slots); n != 0 {
+		t.Errorf("%d places are still taken", n)
+	}
+	// What had arrived is counted: the sender repeats it, and it is known then.
+	await(t, e, "taken", func(s *Snapshot) bool { return s.Counts.Gateways["rgw.a"].Completed[Put] == 5 })
 }
 
 func TestLinesThatShippersWrapped(t *testing.T) {
