@@ -223,12 +223,12 @@ func TestRecordedClusterIsForecastAsDocumented(t *testing.T) {
 		got = append(got, s.String())
 	}
 	want := []string{
-		"3m0s, shallow: 10 of 12 within a tenth or three PGs, off by 2.0 PGs in the mean",
-		"3m0s, deep   : 10 of 12 within a tenth or three PGs, off by 2.4 PGs in the mean",
-		"6m0s, shallow:  9 of 11 within a tenth or three PGs, off by 2.5 PGs in the mean",
-		"6m0s, deep   :  9 of 11 within a tenth or three PGs, off by 2.5 PGs in the mean",
-		"10m0s, shallow:  4 of 10 within a tenth or three PGs, off by 4.3 PGs in the mean",
-		"10m0s, deep   :  7 of 10 within a tenth or three PGs, off by 3.2 PGs in the mean",
+		"3m0s, shallow:  9 of 12 within a tenth or three PGs, off by 2.2 PGs in the mean",
+		"3m0s, deep   :  9 of 12 within a tenth or three PGs, off by 2.9 PGs in the mean",
+		"6m0s, shallow:  8 of 11 within a tenth or three PGs, off by 2.4 PGs in the mean",
+		"6m0s, deep   : 11 of 11 within a tenth or three PGs, off by 2.3 PGs in the mean",
+		"10m0s, shallow:  6 of 10 within a tenth or three PGs, off by 3.8 PGs in the mean",
+		"10m0s, deep   :  8 of 10 within a tenth or three PGs, off by 2.6 PGs in the mean",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -209,7 +209,7 @@ func (t *tally) outlook(now ceph.Stamp, seeds, seconds float64) Outlook {
 		BytesPerSecond: t.bytes / seeds / seconds,
 		Running:        t.seconds / seeds / seconds,
 		First:          First{Seeds: len(t.firsts), At: ceph.NoStamp},
-		Backlog:        Backlog{Seeds: len(t.clears), Clear: ceph.NoStamp},
+		Backlog:        Backlog{Seeds: len(t.clears), Clear: ceph.NoStamp, By: ceph.NoStamp},
 	}
 	for _, s := range t.late {
 		mean := s.sum / seeds
@@ -224,6 +224,9 @@ func (t *tally) outlook(now ceph.Stamp, seeds, seconds float64) Outlook {
 		slices.Sort(t.clears)
 		if at := t.clears[(n-1)/2]; at >= 0 {
 			o.Backlog.Clear = now + ceph.Stamp(at)
+		}
+		if most := int(math.Ceil(seeds * 0.9)); most <= n && t.clears[most-1] >= 0 {
+			o.Backlog.By = now + ceph.Stamp(t.clears[most-1])
 		}
 	}
 	return o

@@ -89,12 +89,16 @@ func (j job) before(o job) bool {
 
 func (q *jobs) insert(j job) {
 	h := append(*q, j)
-	i := len(h) - 1
-	for i > 0 && j.before(h[i-1]) {
-		h[i] = h[i-1]
-		i--
+	from, to := 0, len(h)-1
+	for from < to {
+		if mid := (from + to) / 2; j.before(h[mid]) {
+			to = mid
+		} else {
+			from = mid + 1
+		}
 	}
-	h[i] = j
+	copy(h[from+1:], h[from:])
+	h[from] = j
 	*q = h
 }
 

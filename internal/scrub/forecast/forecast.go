@@ -55,6 +55,9 @@ type Run struct {
 	// LoadHigh: the OSDs' hosts are loaded above osd_scrub_load_threshold all
 	// the time, so that only what passed its deadline is scrubbed.
 	LoadHigh bool
+	// Slower lets every scrub take longer than expected by this share: whether
+	// a change has something to spare.
+	Slower float64
 	// Progress, if set, is told of every simulation that has ended.
 	Progress func(done int)
 }
@@ -115,6 +118,9 @@ type Backlog struct {
 	// Clear is the median, over those, of the last instant at which a PG was
 	// late; NoStamp where none ever was.
 	Clear ceph.Stamp
+	// By is the instant after which nobody is late in nine of ten simulations;
+	// NoStamp where there is none before the end, or none ever was late.
+	By ceph.Stamp
 }
 
 // OSDUse is how much of an OSD's scrub slots is taken, as means over the seeds.

@@ -200,7 +200,7 @@ func TestOutlookOfASinglePG(t *testing.T) {
 	one := func(firstLate time.Duration, scrubs, rate float64) Outlook {
 		return Outlook{
 			PGs: 1, Late: []Spread{{1, 0}, {1, 0}, {0, 0}}, First: First{2, ceph.StampOf(testNow.Add(firstLate)) + 1, ceph.PGID{Pool: 3, Seed: 17}},
-			Backlog: Backlog{2, clear}, ScrubsPerDay: scrubs, BytesPerSecond: rate,
+			Backlog: Backlog{2, clear, clear}, ScrubsPerDay: scrubs, BytesPerSecond: rate,
 		}
 	}
 	pool := [2]Outlook{one(40*time.Minute, 0, 0), one(25*time.Minute, 8, float64(1<<30)/10800)}
@@ -208,6 +208,7 @@ func TestOutlookOfASinglePG(t *testing.T) {
 	pool[0].Late, pool[1].Late = []Spread{{1, 0}, {1, 0}, {0, 0}}, []Spread{{1, 0}, {1, 0}, {0, 0}}
 	for l := range pool { // the window opens at 14:00 and the scrub ends ten minutes later
 		pool[l].Backlog.Clear = ceph.StampOf(time.Date(2026, 11, 30, 14, 10, 0, 0, time.UTC))
+		pool[l].Backlog.By = pool[l].Backlog.Clear
 	}
 	want := &Forecast{
 		Now: testNow, Horizons: got.Horizons, Seeds: 2, PGs: 1, Pools: map[int32]*[2]Outlook{3: &pool}, Total: pool,
@@ -223,6 +224,76 @@ func stampAgo(seconds float64) ceph.Stamp {
 }
 
 // Hours and week days are those of the OSDs' own zone, daylight saving included.
+// Nine of ten simulations have to be done with the backlog, of all there are.
+func TestBacklogIsClearByTheTimeOfNineInTen(t *testing.T) {
+	const minute = int64(60e6)
+	now := ceph.StampOf(testNow)
+	for _, c := range []struct {
+		name   string
+		clears []int64 // of ten seeds
+		want   Backlog
+	}{
+		{"all end", []int64{9, 1, 8, 2, 7, 3, 6, 4, 5, 10}, Backlog{10, now + 5*ceph.Stamp(minute), now + 9*ceph.Stamp(minute)}},
+		{"one does not", []int64{9, 1, 8, 2, 7, 3, 6, 4, 5}, Backlog{9, now + 5*ceph.Stamp(minute), now + 9*ceph.Stamp(minute)}},
+		{"two do not", []int64{8, 1, 7, 2, 6, 3, 5, 4}, Backlog{8, now + 4*ceph.Stamp(minute), ceph.NoStamp}},
+		{"nobody is late in nine", []int64{-1, -1, -1, 3, -1, -1, -1, -1, -1, -1}, Backlog{10, ceph.NoStamp, ceph.NoStamp}},
+		{"none does", nil, Backlog{0, ceph.NoStamp, ceph.NoStamp}},
+	} {
+		v := &tally{}
+		for _, at := range c.clears {
+			v.clears = append(v.clears, at*minute)
+		}
+		if got := v.outlook(now, 10, 3600).Backlog; got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// What happens on other OSDs lets an OSD look whether it may begin a scrub. The
+// coin that a tick has lost or won stays as it fell, however often that is.
+func TestATicksCoinIsFlippedOnce(t *testing.T) {
+	for _, release := range releases {
+		m, err := newModel(busy(release, 2, nil), Run{Horizons: days})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSim(m)
+		s.reset(1)
+		for i := range s.osds {
+			before := s.osds[i].armed
+			for at := int64(0); at < 10*tick; at += tick / 4 {
+				s.now = at
+				s.arm(int32(i), at)
+			}
+			if got := s.osds[i].armed; got != before {
+				t.Errorf("release %d, OSD %d: looks after %d us, was to look after %d", release, i, got, before)
+			}
+		}
+	}
+}
+
+// What takes ten minutes takes fifteen where scrubs are slower by half.
+func TestSlowerScrubsTakeThatShareLonger(t *testing.T) {
+	in := busy(18, 1, nil)
+	run := Run{Horizons: []time.Duration{time.Hour}, Seeds: 1, RecoveryEnds: -1}
+	as, err := newModel(in, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Slower = 0.5
+	slower, err := newModel(in, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range as.pgs {
+		for l, took := range as.pgs[i].took {
+			if got, want := slower.pgs[i].took[l], took+int64(0.5*float64(took)); got != want {
+				t.Errorf("PG %d, level %d: %d us, want %d", i, l, got, want)
+			}
+		}
+	}
+}
+
 func TestWindowFollowsTheOSDsLocalTime(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -98,7 +98,7 @@ func newModel(in *Input, run Run) (*model, error) {
 	}
 	m.end = m.horizons[len(m.horizons)-1]
 	index := m.addOSDs(in, run)
-	m.addPGs(in, index)
+	m.addPGs(in, index, run.Slower)
 	m.believeRunning()
 	return m, nil
 }
@@ -214,9 +214,16 @@ func (in *Input) options(osd int32) Options {
 	return in.DefaultOptions
 }
 
-func (m *model) addPGs(in *Input, index map[int32]int32) {
+func (m *model) addPGs(in *Input, index map[int32]int32, slower float64) {
 	took, missing := in.durations()
 	m.missing = missing
+	if slower > 0 {
+		for _, all := range took {
+			for i := range all {
+				all[i] += int64(slower * float64(all[i]))
+			}
+		}
+	}
 	rule := scrub.NewRule(in.Mgr, scrub.PoolsFrom(in.Map))
 	pools := make(map[int32]*ceph.Pool, len(in.Map.Pools))
 	for i := range in.Map.Pools {

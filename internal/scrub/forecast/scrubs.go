@@ -45,8 +45,12 @@ func (s *sim) finish(pg int32) {
 		s.osds[r].busy += took
 	}
 	s.freed(m.osd)
+	s.arm(m.osd, s.now)
 	for _, r := range s.m.others[m.from:m.to] {
 		s.freed(r)
+		if s.m.shared {
+			s.arm(r, s.now)
+		}
 	}
 }
 
@@ -74,7 +78,6 @@ func (s *sim) freed(i int32) {
 		}
 		s.arm(w, s.now)
 	}
-	s.arm(i, s.now)
 }
 
 // clean is the end of recovery.

@@ -38,6 +38,7 @@ type osdState struct {
 	draws         uint32
 	phase         int64 // its ticks are at phase + n ticks
 	armed         int64 // when it looks next, never if not at all
+	armedFrom     int64 // first instant whose ticks that took into account
 	position      int32 // in the queue, of the next job to try (17, 18)
 	jobs          jobs
 	parkedHere    []int32 // OSDs that wait for a slot here (up to 18)
@@ -76,7 +77,7 @@ func (s *sim) reset(seed uint64) {
 	for i := range s.osds {
 		o, m := &s.osds[i], &s.m.osds[i]
 		*o = osdState{
-			recovering: m.recovering && s.m.recoveryEnds > 0, armed: never,
+			recovering: m.recovering && s.m.recoveryEnds > 0, armed: never, armedFrom: never,
 			jobs: o.jobs[:0], parkedHere: o.parkedHere[:0], waiting: o.waiting[:0],
 		}
 		if m.backoff > 0 { // without it all is exact, ticks too
@@ -218,8 +219,8 @@ func (s *sim) run(c *collect) {
 			case scrubEnds:
 				s.finish(i)
 			case mayBegin:
-				if s.osds[i].armed == e.at {
-					s.osds[i].armed = never
+				if o := &s.osds[i]; o.armed == e.at {
+					o.armed, o.armedFrom = never, never
 					s.attempt(i)
 				}
 			case cleanAgain:
@@ -234,17 +235,50 @@ func (s *sim) run(c *collect) {
 // arm lets an OSD look for a scrub at the first tick from t on at which
 // something is due, the window is open and the coin agrees.
 func (s *sim) arm(i int32, t int64) {
-	o := &s.osds[i]
 	at, ok := s.possible(i, t)
-	if !ok {
+	if !ok || s.m.heads && at == s.now && s.waits(i) {
 		return
 	}
-	at = s.atTick(i, at, 0)
-	if at >= o.armed {
-		return // it looks before that
+	s.armAt(i, at, 0)
+}
+
+// armAt lets the OSD look at the first tick from t on at which its coin agrees,
+// and n such ticks later. Ticks whose coins have been flipped are not asked again.
+func (s *sim) armAt(i int32, t int64, n int32) {
+	o := &s.osds[i]
+	if t >= o.armedFrom {
+		return
 	}
-	o.armed = at
-	s.queue.push(event{at, mayBegin | uint64(i)})
+	at := s.atTick(i, t, n)
+	flipped := o.armedFrom
+	o.armedFrom = t
+	if n > 0 { // between those ticks other jobs are tried
+		o.armedFrom = at
+	}
+	if at < flipped {
+		o.armed = at
+		s.queue.push(event{at, mayBegin | uint64(i)})
+	}
+}
+
+// waits parks an OSD of release 16 whose oldest job is due and has no slots. It
+// would be refused at its next tick: what frees the slot lets it look again.
+func (s *sim) waits(i int32) bool {
+	o := &s.osds[i]
+	if o.jobs[0].at > s.now || !s.open(i) {
+		return false
+	}
+	full := s.full(o.jobs[0].pg)
+	if full >= 0 {
+		s.park(i, full)
+	}
+	return full >= 0
+}
+
+// open reports whether the window of the OSD is open.
+func (s *sim) open(i int32) bool {
+	at, ok := next(s.m.spans[s.m.osds[i].window], s.now)
+	return ok && at == s.now
 }
 
 // atTick returns the first tick at or after t, with the coin flips that it
@@ -316,8 +350,7 @@ func (s *sim) attempt(i int32) {
 	if o.recovering || o.reserving || !s.slotFree(i, true) {
 		return // what frees it arms it
 	}
-	at, ok := next(s.m.spans[s.m.osds[i].window], s.now)
-	open := ok && at == s.now
+	open := s.open(i)
 	if !open && !s.m.one {
 		s.arm(i, s.now)
 		return
@@ -371,15 +404,16 @@ func (s *sim) attemptAtOnce(i, ripe int32, open bool) {
 		switch {
 		case full >= 0 && s.m.heads:
 			s.park(i, full)
-			s.armParked(i, open)
+			if !open { // what is due does not change which one is the oldest
+				s.armParked(i, open)
+			}
 			return
 		case full >= 0:
 			tried++
 			continue
 		case tried > 0 && rotates: // those before it have to be refused first
 			o.position = at
-			o.armed = s.atTick(i, s.now+1, tried-1)
-			s.queue.push(event{o.armed, mayBegin | uint64(i)})
+			s.armAt(i, s.now+1, tried-1)
 			return
 		}
 		s.take(i, int(at))
