@@ -123,6 +123,19 @@ func (b *backtest) record(t *testing.T, w *gzip.Writer) {
 	b.watch(t, ctx, client, time.Now().Add(b.length))
 }
 
+// askSettings asks for the map and for everybody's options.
+func (b *backtest) askSettings(t *testing.T, ctx context.Context, client *ceph.Client, mgr string) {
+	t.Helper()
+	if _, err := client.OSDDump(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, who := range []string{"mgr." + mgr, "osd.0", "osd.1", "osd.2", "osd.3", "osd.4", "osd.5"} {
+		if _, err := client.ConfigShowWithDefaults(ctx, who); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // watch asks for everything at every sample, and for the options at its begin.
 func (b *backtest) watch(t *testing.T, ctx context.Context, client *ceph.Client, until time.Time) {
 	t.Helper()
@@ -137,14 +150,7 @@ func (b *backtest) watch(t *testing.T, ctx context.Context, client *ceph.Client,
 	defer tick.Stop()
 	for n := 0; time.Now().Before(until); n++ {
 		if n%12 == 0 {
-			if _, err := client.OSDDump(ctx); err != nil {
-				t.Error(err)
-			}
-			for _, who := range []string{"mgr." + mgr.Active, "osd.0", "osd.1", "osd.2", "osd.3", "osd.4", "osd.5"} {
-				if _, err := client.ConfigShowWithDefaults(ctx, who); err != nil {
-					t.Error(err)
-				}
-			}
+			b.askSettings(t, ctx, client, mgr.Active)
 		}
 		if _, err := client.PGDump(ctx); err != nil {
 			t.Error(err)

@@ -98,6 +98,8 @@ func golden(t *testing.T, name, got string) {
 func TestOutput(t *testing.T) {
 	tight := saveCluster(t, 600, 8, simulate.Reef, map[string]string{"osd_max_scrubs": "1", "osd_scrub_begin_hour": "22", "osd_scrub_end_hour": "2"})
 	calm := saveCluster(t, 300, 24, simulate.Tentacle, nil)
+	// A round of deep scrubs takes longer than late ones are given, with ten slots as with four times the interval.
+	crammed := saveCluster(t, 48, 4, simulate.Reef, map[string]string{"osd_max_scrubs": "1", "osd_scrub_min_interval": "600", "osd_deep_scrub_interval": "1800"})
 	small := saveCluster(t, 16, 4, simulate.Tentacle, nil)
 	for _, c := range []struct {
 		name  string
@@ -110,6 +112,7 @@ func TestOutput(t *testing.T) {
 		{"set", tight, "--set osd_max_scrubs=3 --set osd_scrub_end_hour=10 --set pool.archive.deep_scrub_interval=21d --plot", exitInTime},
 		{"set-interval", tight, "--set osd_deep_scrub_interval=4w --horizon=36h", exitInTime},
 		{"solve", tight, "--solve", exitLate},
+		{"solve-together", crammed, "--solve --horizon=2d", exitLate},
 		{"solve-calm", calm, "--solve", exitInTime},
 		{"json", small, "--json --horizon=1d --set osd_max_scrubs=1", exitInTime},
 	} {

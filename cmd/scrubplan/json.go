@@ -47,6 +47,7 @@ type (
 		FirstLateAt    *time.Time  `json:"next_late_at,omitempty"`
 		FirstLatePG    string      `json:"next_late_pg,omitempty"`
 		ClearAfter     *float64    `json:"nobody_late_after_seconds,omitempty"`
+		ClearBy        *float64    `json:"nobody_late_by_seconds,omitempty"` // in nine of ten simulations
 		ClearShare     float64     `json:"nobody_late_at_the_horizon_ratio"`
 		ScrubsPerDay   float64     `json:"scrubs_per_day"`
 		Running        float64     `json:"scrubs_at_a_time"`
@@ -71,6 +72,8 @@ type (
 	jsonSolution struct {
 		Changes  []jsonChange `json:"changes"`
 		Size     float64      `json:"size"`
+		Margin   float64      `json:"margin_ratio"`
+		ClearBy  *float64     `json:"nobody_late_by_seconds,omitempty"` // with scrubs that much slower
 		Forecast jsonForecast `json:"forecast"`
 	}
 )
@@ -89,7 +92,12 @@ func (r *report) writeJSON(w io.Writer) error {
 		out.After = &after
 	}
 	for _, s := range r.solutions {
-		out.Solutions = append(out.Solutions, jsonSolution{jsonChanges(s.changes), s.size, r.json(s.forecast)})
+		j := jsonSolution{Changes: jsonChanges(s.changes), Size: s.size, Margin: r.cfg.margin, Forecast: r.json(s.forecast)}
+		if by, ok := s.by(); ok {
+			seconds := by.Seconds()
+			j.ClearBy = &seconds
+		}
+		out.Solutions = append(out.Solutions, j)
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -139,6 +147,10 @@ func jsonLevels(f *forecast.Forecast, o *[2]forecast.Outlook, horizons []time.Du
 		if v.Backlog.Clear != ceph.NoStamp {
 			after := v.Backlog.Clear.Time().Sub(f.Now).Seconds()
 			j.ClearAfter = &after
+		}
+		if v.Backlog.By != ceph.NoStamp {
+			by := v.Backlog.By.Time().Sub(f.Now).Seconds()
+			j.ClearBy = &by
 		}
 		out[l.String()] = j
 	}

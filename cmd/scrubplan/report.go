@@ -144,6 +144,9 @@ func (r *report) backlog(f *forecast.Forecast, l scrub.Level) string {
 	text := "all the time"
 	if o.Clear != ceph.NoStamp {
 		text = "after " + span(o.Clear.Time().Sub(f.Now))
+		if o.By != ceph.NoStamp {
+			text += ", 9 in 10 by " + span(o.By.Time().Sub(f.Now))
+		}
 	}
 	if o.Seeds < f.Seeds {
 		text += fmt.Sprintf(", in %d of %d", o.Seeds, f.Seeds)
@@ -210,7 +213,7 @@ func (r *report) solutionsText(b *strings.Builder) {
 		return
 	}
 	if len(r.solutions) == 0 {
-		fmt.Fprintf(b, "\nNo change of slots (up to %d), window or interval makes nobody late within %s.\n", mostSlots, span(r.cfg.horizon))
+		fmt.Fprintf(b, "\nNo change of slots (up to %d), window or interval makes nobody late within %s, scrubs %.0f%% slower included.\n", mostSlots, span(r.cfg.horizon), 100*r.cfg.margin)
 		return
 	}
 	for i, s := range r.solutions {
@@ -222,6 +225,9 @@ func (r *report) solutionsText(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%s:\n", what)
 		commands(b, s.changes)
 		fmt.Fprintf(b, "  nobody late: deep %s, shallow %s\n", r.backlog(s.forecast, scrub.Deep), r.backlog(s.forecast, scrub.Shallow))
+		if by, ok := s.by(); ok && r.cfg.margin > 0 {
+			fmt.Fprintf(b, "  with scrubs %.0f%% slower: nobody late, 9 in 10 by %s\n", 100*r.cfg.margin, span(by))
+		}
 		fmt.Fprintf(b, "  price: %.1f scrubs at a time instead of %.1f, %s a second read by deep ones instead of %s\n",
 			t[0].Running+t[1].Running, base.Total[0].Running+base.Total[1].Running,
 			byteRate(t[1].BytesPerSecond), byteRate(base.Total[1].BytesPerSecond))

@@ -37,6 +37,7 @@ type config struct {
 	location *time.Location
 	sets     []string
 	solve    bool
+	margin   float64 // by how much longer scrubs may take with a solution
 	horizon  time.Duration
 	seeds    int
 	seed     uint64
@@ -66,6 +67,7 @@ func parse(args []string, stdout, stderr io.Writer) (*config, error) {
 	app.Flag("simulate.release", "Release of the made-up cluster: 16, 18 or 20.").Default("20").IntVar(&sim.Release)
 	app.Flag("set", "A change to try, repeatable: osd_max_scrubs=2, osd_scrub_begin_hour=22, osd_deep_scrub_interval=14d, pool.NAME.deep_scrub_interval=14d, noscrub=false.").PlaceHolder("NAME=VALUE").StringsVar(&c.sets)
 	app.Flag("solve", "Search the smallest changes that make nobody late.").BoolVar(&c.solve)
+	app.Flag("margin", "By how much longer than expected scrubs may take with a solution of --solve still sufficing: 0.25 is a quarter.").Default("0.25").Float64Var(&c.margin)
 	app.Flag("horizon", "How far to look ahead.").Default("14d").StringVar(&horizon)
 	app.Flag("timezone", "The OSDs' time zone, in which scrub hours are meant: Local, UTC, Europe/Berlin.").Default("Local").StringVar(&zone)
 	app.Flag("recovery-ends", "When recovery and backfill will be over; \"never\": they stay as they are.").Default("never").StringVar(&recovery)
@@ -90,6 +92,9 @@ func parse(args []string, stdout, stderr io.Writer) (*config, error) {
 	}
 	if c.seeds < 1 {
 		return nil, fmt.Errorf("--seeds: %d: want at least 1", c.seeds)
+	}
+	if !(c.margin >= 0 && c.margin <= 10) {
+		return nil, fmt.Errorf("--margin: %g: want a share such as 0.25", c.margin)
 	}
 	var err error
 	if c.horizon, err = parseDuration(horizon); err != nil || c.horizon < time.Minute {
@@ -208,9 +213,13 @@ func (c *config) horizons() []time.Duration {
 }
 
 func (c *config) forecast(in *forecast.Input, p *progress, what string) (*forecast.Forecast, error) {
+	return c.forecastSlower(in, 0, p, what)
+}
+
+func (c *config) forecastSlower(in *forecast.Input, slower float64, p *progress, what string) (*forecast.Forecast, error) {
 	p.begin(what, c.seeds)
 	return forecast.Simulate(in, forecast.Run{
-		Horizons: c.horizons(), Seeds: c.seeds, Seed: c.seed, RecoveryEnds: c.recovery, LoadHigh: c.loadHigh, Progress: p.set,
+		Horizons: c.horizons(), Seeds: c.seeds, Seed: c.seed, RecoveryEnds: c.recovery, LoadHigh: c.loadHigh, Slower: slower, Progress: p.set,
 	})
 }
 
