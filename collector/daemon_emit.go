@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
@@ -76,6 +78,28 @@ func (s *daemonSnapshot) Emit(e *Emitter) {
 		s.emitNow(e, osd)
 		s.emitScrubs(e, osd.name, osdperf.ScrubsOf(osd.counters))
 		s.emitSettings(e, osd)
+	}
+	s.emitOptions(e)
+}
+
+// emitOptions counts the host's OSDs by what they run with: a Prometheus of a
+// thousand OSDs need not, from a series for each of their options.
+func (s *daemonSnapshot) emitOptions(e *Emitter) {
+	type setting struct{ option, value string }
+	osds := map[setting]int{}
+	for i := range s.osds {
+		osd := &s.osds[i]
+		if !osd.up {
+			continue
+		}
+		for _, name := range runningOptions() {
+			if v, ok := optionValue(osd.options[name]); ok && !strings.HasPrefix(name, measuredOptions) {
+				osds[setting{name, strconv.FormatFloat(v, 'f', -1, 64)}]++
+			}
+		}
+	}
+	for k, n := range osds {
+		e.Emit(s.table.hostOption, float64(n), s.hostname, k.option, k.value)
 	}
 }
 

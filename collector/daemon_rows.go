@@ -14,7 +14,7 @@ type daemonTable struct {
 
 	slowOps *Row
 
-	runningInfo, runningOption                                             *Row
+	runningInfo, runningOption, hostOption                                 *Row
 	diskInfo, diskWriteCache, diskRotational, diskQueueDepth, diskRequests *Row
 }
 
@@ -109,6 +109,9 @@ func (t *daemonTable) addSettings() {
 	t.runningOption = t.Add(Row{Name: "cephrisk_osd_running_option", Kind: Gauge, Labels: []string{"ceph_daemon", "option"},
 		Help:        "Value with which the OSD runs for the options that decide what scrub and recovery cost clients, read once a minute; true is 1. Under mClock the OSD itself sets osd_scrub_sleep to 0, and osd_mclock_max_capacity_iops_* is what it measured",
 		Cardinality: "one per OSD and option (about 30)", Source: "OSD admin socket, `config show`"})
+	t.hostOption = t.Add(Row{Name: "cephrisk_host_running_option_osds", Kind: Gauge, Labels: []string{"hostname", "option", "value"},
+		Help:        "OSDs of the host that run with that value of the option, as in cephrisk_osd_running_option; without osd_mclock_max_capacity_iops_*, which every OSD measures for itself",
+		Cardinality: "one per option and value (about 30)", Source: "OSD admin socket, `config show`"})
 	disk := []string{"ceph_daemon", "role", "device"}
 	add := func(name, help, source string, labels ...string) *Row {
 		return t.Add(Row{Name: "cephrisk_osd_disk_" + name, Help: help, Kind: Gauge, Labels: append(disk[:len(disk):len(disk)], labels...),

@@ -34,6 +34,10 @@ const (
 	mclockProfileOption = "osd_mclock_profile"
 )
 
+// measuredOptions is how the names of options begin that each OSD measures for
+// itself, so that no two have the same value.
+const measuredOptions = "osd_mclock_max_capacity_iops_"
+
 // keepOptions drops the two thousand options that nobody exports.
 func keepOptions(all map[string]string) map[string]string {
 	kept := map[string]string{}

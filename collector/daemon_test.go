@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/asok/asoktest"
 )
@@ -402,6 +405,23 @@ func TestHostOfSixtyOSDsHasLessThanTenThousandSeries(t *testing.T) {
 	t.Logf("%d series", len(s))
 }
 
+// countedOptions counts OSDs by the values of their options, and returns what the
+// exporter has counted.
+func countedOptions(series map[string]float64) (counted, exported map[string]float64) {
+	counted, exported = map[string]float64{}, map[string]float64{}
+	one := regexp.MustCompile(`^cephrisk_osd_running_option\{ceph_daemon=.*,option="(.*)"\}$`)
+	all := regexp.MustCompile(`^cephrisk_host_running_option_osds\{hostname="host1",option="(.*)",value="(.*)"\}$`)
+	for name, v := range series {
+		if m := one.FindStringSubmatch(name); m != nil && !strings.Contains(m[1], "max_capacity_iops") {
+			counted[fmt.Sprintf("%s=%v", m[1], v)]++
+		}
+		if m := all.FindStringSubmatch(name); m != nil {
+			exported[m[1]+"="+m[2]] = v
+		}
+	}
+	return counted, exported
+}
+
 func TestRunningOptionsExistOnEveryRelease(t *testing.T) {
 	since := map[string]string{"osd_shallow_scrub_chunk_min": "18", "osd_shallow_scrub_chunk_max": "18", "osd_mclock_override_recovery_settings": "18"}
 	for _, release := range []string{"16", "18", "20"} {
@@ -416,6 +436,10 @@ func TestRunningOptionsExistOnEveryRelease(t *testing.T) {
 		}
 		if !slices.Equal(missing, nil) {
 			t.Errorf("%s: no value for %q", release, missing)
+		}
+		serveOSD(t, r.run, 1, release)
+		if diff := cmp.Diff(countedOptions(r.mustPoll())); diff != "" {
+			t.Errorf("%s: OSDs by value, counted here and as exported:\n%s", release, diff)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type pgConfig struct {
 	stuckAfter   time.Duration
 	seriesLimit  int
 	seriesTop    int
+	worst        int
 	timestamps   bool
 }
 
@@ -41,6 +42,7 @@ func pgSpec() Spec {
 			flags.Flag("collector.pg.stuck-after", "A scrub without progress for that long counts as stuck.").Default("3h").DurationVar(&c.stuckAfter)
 			flags.Flag("collector.pg.series-limit", "Number of PGs up to which each has series of its own; 0: none has.").Default("50000").IntVar(&c.seriesLimit)
 			flags.Flag("collector.pg.series-top", "Above the limit, PGs per pool with the highest age that keep their series.").Default("500").IntVar(&c.seriesTop)
+			flags.Flag("collector.pg.worst", "PGs per pool and level with the oldest scrubs that are named with their age and what blocks them, whatever the limit. Alerts and dashboards show five.").Default("5").IntVar(&c.worst)
 			flags.Flag("collector.pg.timestamps", "Add the instants of each PG's last scrubs.").BoolVar(&c.timestamps)
 			return func(d Deps) (Poller, error) { return newPGPoller(*c, d) }
 		},
@@ -107,8 +109,8 @@ func newPGPoller(cfg pgConfig, d Deps) (*pgPoller, error) {
 			problems = append(problems, fmt.Errorf("--collector.pg.%s: %s is below one second", name, v))
 		}
 	}
-	if cfg.seriesLimit < 0 || cfg.seriesTop < 0 {
-		problems = append(problems, errors.New("--collector.pg.series-limit, --collector.pg.series-top: negative"))
+	if cfg.seriesLimit < 0 || cfg.seriesTop < 0 || cfg.worst < 0 {
+		problems = append(problems, errors.New("--collector.pg.series-limit, --collector.pg.series-top, --collector.pg.worst: negative"))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -226,7 +228,7 @@ func (p *pgPoller) judge(t *ceph.PGTable, osds *ceph.OSDMap, at time.Time) {
 		rules.Mgr = scrub.NewRule(scrub.Intervals{}, nil) // judges nobody
 	}
 	f.summary = scrub.Summarise(t, rules, at)
-	f.late = scrub.FindLate(t, rules.Mgr, scrub.NewGates(osds, p.options.gates()), at)
+	f.late = scrub.FindLate(t, rules.Mgr, scrub.NewGates(osds, p.options.gates()), at, p.cfg.worst)
 	f.objects, f.objectsUnknown = t.ObjectsByOSD()
 	f.gates = len(p.options.osd) > 0
 	f.chosen, f.dropped = p.limit.Select(t)

@@ -46,6 +46,7 @@ func (s *pgSnapshot) Emit(e *Emitter) {
 		s.emitLate(e)
 		s.emitObjects(e)
 		s.emitSeries(e)
+		s.emitWorst(e)
 		s.counts.emit(s.table, e)
 	}
 	if s.options != nil {
@@ -157,6 +158,22 @@ func (s *pgSnapshot) emitSeries(e *Emitter) {
 			BulkColumn{s.table.scrubStamp, func(i int) float64 { return math.Floor(instant(pgs[chosen[i]].LastScrub)) }})
 	}
 	s.full.bulk = e.Bulk(len(chosen), labels, columns...)
+}
+
+// emitWorst names the PGs that alerts and dashboards name, so that none of them
+// has to look for these among the series of all PGs.
+func (s *pgSnapshot) emitWorst(e *Emitter) {
+	for _, w := range s.full.late.Worst {
+		age, ok := scrub.Age(w.PG, w.Level, s.full.at)
+		if !ok {
+			continue
+		}
+		id, pool := w.PG.ID.String(), poolLabel(w.PG.ID.Pool)
+		e.Emit(s.table.worstAge, age, id, pool, w.Level.String())
+		if w.Blocked {
+			e.Emit(s.table.worstBlocked, 1, id, pool, w.Level.String(), w.Reason.String())
+		}
+	}
 }
 
 // instant returns the stamp in seconds, NaN where there is no date.

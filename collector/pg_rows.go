@@ -12,6 +12,7 @@ type pgTable struct {
 	scrubErrors, inconsistent                                                    *Row
 
 	deepAge, deepStamp, scrubStamp, seriesDropped, snapshotStamp, fastStamp *Row
+	worstAge, worstBlocked                                                  *Row
 
 	running, osdRunning, osdSlots, oldestStart, stuck *Row
 	completions, completedBytes, duration             *Row
@@ -87,6 +88,9 @@ func (t *pgTable) addSeriesRows() {
 	t.deepStamp = t.gauge("pg_last_deep_scrub_timestamp_seconds", "Instant of the last deep scrub; with --collector.pg.timestamps", perPG, fromDump+", last_deep_scrub_stamp", "pgid", "pool_id")
 	t.scrubStamp = t.gauge("pg_last_scrub_timestamp_seconds", "Instant of the last scrub of either level; with --collector.pg.timestamps", perPG, fromDump+", last_scrub_stamp", "pgid", "pool_id")
 	t.seriesDropped = t.gauge("pg_series_dropped", "PGs with an age that have no series of their own", "one", fromDump)
+	const perWorst = "at most --collector.pg.worst per pool and level"
+	t.worstAge = t.gauge("pg_worst_scrub_age_seconds", "Seconds from the last scrub of that level to the dump (cephrisk_pg_snapshot_timestamp_seconds), of those PGs of each pool for which it is longest ago. All PGs of a pool have the same interval, so they are the next to be late", perWorst, fromDump+", last_scrub_stamp and last_deep_scrub_stamp", "pgid", "pool_id", "level")
+	t.worstBlocked = t.gauge("pg_worst_scrub_blocked", "1 for a PG of cephrisk_pg_worst_scrub_age_seconds that is late and cannot be scrubbed now, with the first reason that applies, as in cephrisk_pool_pgs_scrub_blocked", perWorst, "as for cephrisk_pool_pgs_scrub_blocked", "pgid", "pool_id", "level", "reason")
 	t.snapshotStamp = t.gauge("pg_snapshot_timestamp_seconds", "Instant at which the full dump arrived from which ages and lateness are taken", "one", "the exporter itself")
 	t.fastStamp = t.gauge("pg_activity_timestamp_seconds", "Instant at which the answer arrived from which running scrubs and inconsistent PGs are taken", "one", "the exporter itself")
 }

@@ -428,6 +428,30 @@ func TestSeriesLimitDropsAndSaysSo(t *testing.T) {
 	}
 }
 
+// The worst PGs are named whatever the limit of series, and with what blocks them.
+func TestWorstPGsAreNamedBeyondTheSeriesLimit(t *testing.T) {
+	const late = 2e6
+	a := small(smallPG("5.0", "active+clean", 100, 3000, ""), smallPG("5.1", "active+clean", 300, 1000, ""), smallPG("5.2", "active+clean+recovering", 200, late, ""))
+	for _, limit := range []string{"0", "2", "100"} {
+		b := newPGBench(t, "--collector.pg.series-limit="+limit, "--collector.pg.series-top=0", "--collector.pg.worst=2")
+		got := map[string]float64{}
+		for k, v := range b.mustPoll(a) {
+			if strings.HasPrefix(k, "cephrisk_pg_worst_") {
+				got[k] = v
+			}
+		}
+		if diff := cmp.Diff(map[string]float64{
+			"cephrisk_pg_worst_scrub_age_seconds{level=shallow,pgid=5.1,pool_id=5}":          300,
+			"cephrisk_pg_worst_scrub_age_seconds{level=shallow,pgid=5.2,pool_id=5}":          200,
+			"cephrisk_pg_worst_scrub_age_seconds{level=deep,pgid=5.2,pool_id=5}":             late,
+			"cephrisk_pg_worst_scrub_age_seconds{level=deep,pgid=5.0,pool_id=5}":             3000,
+			"cephrisk_pg_worst_scrub_blocked{level=deep,pgid=5.2,pool_id=5,reason=recovery}": 1,
+		}, got); diff != "" {
+			t.Errorf("limit %s (-want +got):\n%s", limit, diff)
+		}
+	}
+}
+
 // Damaged answers are errors, or leave out what they damage; never a panic.
 func TestDamagedAnswersAreErrors(t *testing.T) {
 	good := small(smallPG("5.0", "active+clean", 100, 200, ""))
@@ -450,7 +474,7 @@ func TestDamagedAnswersAreErrors(t *testing.T) {
 }
 
 func TestFlagsOfThePGCollectorAreChecked(t *testing.T) {
-	for _, bad := range []string{"--collector.pg.fast-interval=0s", "--collector.pg.dump-timeout=1ms", "--collector.pg.stuck-after=-1h", "--collector.pg.series-limit=-1", "--collector.pg.series-top=-5"} {
+	for _, bad := range []string{"--collector.pg.fast-interval=0s", "--collector.pg.dump-timeout=1ms", "--collector.pg.stuck-after=-1h", "--collector.pg.series-limit=-1", "--collector.pg.series-top=-5", "--collector.pg.worst=-1"} {
 		app := kingpin.New("test", "")
 		construct := pgSpec().Configure(app)
 		if _, err := app.Parse([]string{bad}); err != nil {

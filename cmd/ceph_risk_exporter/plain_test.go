@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +36,16 @@ type plainPG struct {
 }
 
 func (p *plainPG) pool() string { pool, _, _ := strings.Cut(p.ID, "."); return pool }
+
+// number is the PG's number within its pool.
+func (p *plainPG) number() uint64 {
+	_, text, _ := strings.Cut(p.ID, ".")
+	n, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		panic(fmt.Sprintf("pg %s: %v", p.ID, err))
+	}
+	return n
+}
 
 func (p *plainPG) has(token string) bool {
 	for _, t := range strings.Split(p.State, "+") {
@@ -182,6 +194,7 @@ func (v *plainView) lateness(now int64) exporter.Series {
 			}
 		}
 	}
+	maps.Copy(out, v.worst(now))
 	return out
 }
 
@@ -196,6 +209,37 @@ var latenessFamilies = []string{
 	"cephrisk_pool_pgs", "cephrisk_pool_pgs_unknown", "cephrisk_pool_pgs_late", "cephrisk_pool_pgs_late_by_osd_interval",
 	"cephrisk_pool_pgs_overdue", "cephrisk_pool_bytes_late", "cephrisk_pool_pgs_older", "cephrisk_pool_pgs_late_within",
 	"cephrisk_pool_pgs_stamp_in_future", "cephrisk_pg_last_deep_scrub_age_seconds",
+	"cephrisk_pg_worst_scrub_age_seconds",
+}
+
+// plainWorst is how many PGs are named per pool and level.
+const plainWorst = 5
+
+// worst returns the ages of the PGs that are longest without scrub, of each pool
+// and level; of equal ones those with the lower number.
+func (v *plainView) worst(now int64) exporter.Series {
+	out := exporter.Series{}
+	for _, level := range plainLevels {
+		byPool := map[string][]*plainPG{}
+		for i := range v.pgs {
+			if p := &v.pgs[i]; p.State != "unknown" {
+				byPool[p.pool()] = append(byPool[p.pool()], p)
+			}
+		}
+		for pool, pgs := range byPool {
+			sort.SliceStable(pgs, func(i, j int) bool {
+				if a, b := pgs[i].stamp(level), pgs[j].stamp(level); a != b {
+					return a < b
+				}
+				return pgs[i].number() < pgs[j].number()
+			})
+			for _, p := range pgs[:min(plainWorst, len(pgs))] {
+				age := math.Max(math.Trunc(float64(now-p.stamp(level))/1e6), 0) // whole seconds, and none ahead of the clock
+				out["cephrisk_pg_worst_scrub_age_seconds"+labelText("level", level, "pgid", p.ID, "pool_id", pool)] = age
+			}
+		}
+	}
+	return out
 }
 
 // running returns the series of running scrubs, from the answer to the frequent

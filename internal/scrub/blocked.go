@@ -109,19 +109,33 @@ type Late struct {
 	// OSDs counts late PGs by their acting primary, which has to begin the
 	// scrub.
 	OSDs map[int32]*[2]int
+	// Worst are the PGs with the oldest scrubs, late or not, by pool and level,
+	// the oldest first.
+	Worst []Worst
 }
 
-// FindLate looks at every PG that is late by the rule. Only the table's own
-// states count, so that all of it is of one moment; local is that moment in the
-// zone of the OSDs.
-func FindLate(t *ceph.PGTable, rule *Rule, g Gates, local time.Time) Late {
+// FindLate looks at every PG that is late by the rule, and for the worst PGs of
+// each pool and level. Only the table's own states count, so that all of it is of
+// one moment; local is that moment in the zone of the OSDs.
+func FindLate(t *ceph.PGTable, rule *Rule, g Gates, local time.Time, worst int) Late {
 	out := Late{Blocked: make(map[int32]*[2][numReasons]int), OSDs: make(map[int32]*[2]int)}
 	for pool := range g.PoolNoScrub {
 		out.Blocked[pool] = new([2][numReasons]int)
 	}
 	j := &judge{table: t, gates: g, local: local, now: ceph.StampOf(local), recovers: reserved(t), scrubs: FindRunning(t).OSDs}
+	reason := func(pg *ceph.PG, l Level) (Reason, bool) {
+		if !rule.Late(pg, l, local) {
+			return 0, false
+		}
+		return j.blocked(pg, l)
+	}
+	eldest := oldest{n: worst}
 	for i := range t.PGs {
 		pg := &t.PGs[i]
+		eldest.add(pg)
+		if i == len(t.PGs)-1 || t.PGs[i+1].ID.Pool != pg.ID.Pool { // sorted by pool
+			out.Worst = append(out.Worst, eldest.take(reason)...)
+		}
 		for _, l := range Levels {
 			if !rule.Late(pg, l, local) {
 				continue

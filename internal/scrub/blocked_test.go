@@ -90,7 +90,7 @@ func TestALatePGIsBlockedByTheFirstReasonThatApplies(t *testing.T) {
 				c.gates.PoolNoScrub[1] = [2]bool{}
 			}
 			rule := NewRule(defaults, map[int32]PoolIntervals{1: {}})
-			got := FindLate(sets(all, append([]ceph.PG{c.pg}, c.more...)...), rule, c.gates, testNow)
+			got := FindLate(sets(all, append([]ceph.PG{c.pg}, c.more...)...), rule, c.gates, testNow, 0)
 			want := [2][numReasons]int{}
 			for _, r := range Reasons {
 				if r.String() == c.want {
@@ -117,7 +117,7 @@ func TestDeepErrorsUnderNoDeepScrubBlockShallowScrubsUpTo18(t *testing.T) {
 	for release, want := range map[int]int{16: 1, 18: 1, 19: 0, 20: 0} {
 		bad := pg(1, 0, func(p *ceph.PG) { p.LastScrub = ago(2e6); p.DeepErrors = 2 })
 		g := Gates{Release: release, PoolNoScrub: map[int32][2]bool{1: {Deep: true}}}
-		got := FindLate(table(bad), NewRule(defaults, map[int32]PoolIntervals{1: {}}), g, testNow)
+		got := FindLate(table(bad), NewRule(defaults, map[int32]PoolIntervals{1: {}}), g, testNow, 0)
 		if n := got.Blocked[1][Shallow][ReasonFlag]; n != want {
 			t.Errorf("%d: %d shallow-late PGs blocked by a flag, want %d", release, n, want)
 		}
