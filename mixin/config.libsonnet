@@ -21,6 +21,11 @@
     // alert needs to be faster than a minute.
     interval: '1m',
 
+    // The same for what changes slowly or is looked at over half an hour and more: what
+    // OSDs are, hold and run with, their latency, which disk is in which bay. A series
+    // lives for five minutes after its last sample, so that one evaluation may be missed.
+    slowInterval: '2m',
+
     // Long windows are looked at in these steps, and this share of the steps needs a
     // sample. It allows two hours without data a day, and demands nearly a whole window
     // of history: a new Prometheus, cluster or pool does not fire at once.
@@ -35,7 +40,8 @@
     // cannot wait for hours replaces the values; nobody else has a reason to.
     windows: { '5m': '5m', '15m': '15m', '30m': '30m', '1h': '1h', '6h': '6h', '1d': '1d' },
 
-    // PGs and other things that an alert names at most.
+    // PGs and other things that an alert names at most. The exporter names five PGs per
+    // pool and level (--collector.pg.worst).
     worstPGs: 5,
 
     // Prometheus before 2.42 (cephadm on Ceph 16 and 17) refuses keep_firing_for.

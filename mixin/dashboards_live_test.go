@@ -228,7 +228,7 @@ func startLivePrometheus(t *testing.T, target string) livePrometheus {
 	t.Helper()
 	dir := t.TempDir()
 	rules, err := jsonnet.MakeVM().EvaluateAnonymousSnippet("live.jsonnet", `
-		local m = (import 'mixin.libsonnet') + { _config+:: { interval: '1s' } };
+		local m = (import 'mixin.libsonnet') + { _config+:: { interval: '1s', slowInterval: '1s' } };
 		{ groups: m.prometheusRules.groups + m.prometheusAlerts.groups }`)
 	if err != nil {
 		t.Fatal(err)

@@ -84,35 +84,70 @@ func selectors(e metricsql.Expr) map[string][]string {
 func TestEverySeriesExists(t *testing.T) {
 	p := mustEvaluate(t, "{}")
 	tables := tableMetrics(t)
-	recorded := map[string]bool{}
-	for _, r := range p.Rules.all() {
-		for name, labels := range selectors(parse(t, r.Record, r.Expr)) {
-			known, isRaw := tables[name]
-			if !isRaw && !recorded[name] {
-				t.Errorf("%s reads %s, which no table has and no rule before it records", r.Record, name)
+	recorded := map[string]string{} // by group
+	for _, g := range p.Rules.Groups {
+		for _, r := range g.Rules {
+			if recorded[r.Record] != "" {
+				t.Errorf("%s is recorded twice", r.Record)
 			}
-			for _, l := range labels {
-				if isRaw && !slices.Contains(known, l) {
-					t.Errorf("%s: %s has no label %s", r.Record, name, l)
+			recorded[r.Record] = g.Name
+		}
+	}
+	for _, g := range p.Rules.Groups {
+		before := map[string]bool{} // of its own group; others run beside it
+		for _, r := range g.Rules {
+			for name, labels := range selectors(parse(t, r.Record, r.Expr)) {
+				known, isRaw := tables[name]
+				if !isRaw && (recorded[name] == "" || recorded[name] == g.Name && !before[name]) {
+					t.Errorf("%s reads %s, which no table has and no rule before it records", r.Record, name)
+				}
+				for _, l := range labels {
+					if isRaw && !slices.Contains(known, l) {
+						t.Errorf("%s: %s has no label %s", r.Record, name, l)
+					}
 				}
 			}
+			before[r.Record] = true
 		}
-		if recorded[r.Record] {
-			t.Errorf("%s is recorded twice", r.Record)
-		}
-		recorded[r.Record] = true
 	}
 	used := regexp.MustCompile(`cephrisk[:_][a-z0-9_:]+`)
 	for _, r := range p.Alerts.all() {
 		for name := range selectors(parse(t, r.Alert, r.Expr)) {
-			if !recorded[name] {
+			if recorded[name] == "" {
 				t.Errorf("%s reads %s, which no rule records", r.Alert, name)
 			}
 		}
 		for _, name := range used.FindAllString(fmt.Sprint(r.Annotations), -1) {
-			if _, raw := tables[name]; !raw && !recorded[name] {
+			if _, raw := tables[name]; !raw && recorded[name] == "" {
 				t.Errorf("a text of %s names %s, which does not exist", r.Alert, name)
 			}
+		}
+	}
+}
+
+// What is recorded is read: by an alert or its texts, a panel, another rule, or as a
+// query in the documents. Each costs an evaluation, on large clusters of thousands
+// of series.
+func TestEveryRecordedSeriesIsRead(t *testing.T) {
+	p := mustEvaluate(t, "{}")
+	var text strings.Builder
+	for _, name := range under(t, "alerts", "dashboards", "docs") {
+		data, err := os.ReadFile("../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "docs/performance.md" {
+			text.Write(data)
+		}
+	}
+	read := map[string]int{}
+	for _, name := range regexp.MustCompile(`cephrisk:[a-z0-9_:]+`).FindAllString(text.String(), -1) {
+		read[strings.TrimRight(name, ":")]++
+	}
+	for _, r := range p.Rules.all() {
+		const own = 2 // in rules.yaml and in prometheusrule.yaml
+		if read[r.Record] <= own {
+			t.Errorf("nobody reads %s", r.Record)
 		}
 	}
 }

@@ -4,18 +4,19 @@
 + {
   local config = self._config,
   local families = {
-    boot: { rules: import 'rules/boot.libsonnet' },
+    bays: { slow: true, rules: import 'rules/bays.libsonnet', alerts: import 'alerts/bays.libsonnet' },
+    boot: { slow: true, rules: import 'rules/boot.libsonnet' },
     exporter: { rules: import 'rules/exporter.libsonnet', alerts: import 'alerts/exporter.libsonnet' },
     hardware: { rules: import 'rules/hardware.libsonnet', alerts: import 'alerts/hardware.libsonnet' },
-    latency: { rules: import 'rules/latency.libsonnet' },
-    osds: { rules: import 'rules/osds.libsonnet', alerts: import 'alerts/osds.libsonnet' },
+    latency: { slow: true, rules: import 'rules/latency.libsonnet' },
+    osds: { slow: true, rules: import 'rules/osds.libsonnet', alerts: import 'alerts/osds.libsonnet' },
     scrub: { rules: import 'rules/scrub.libsonnet', alerts: import 'alerts/scrub.libsonnet' },
     shelves: { rules: import 'rules/shelves.libsonnet', alerts: import 'alerts/shelves.libsonnet' },
     uploads: { rules: import 'rules/uploads.libsonnet', alerts: import 'alerts/uploads.libsonnet' },
   },
   local groups(kind) = {
     groups: [
-      { name: 'ceph-risk-%s-%s' % [family, kind], interval: config.interval, rules: families[family][kind](config) }
+      { name: 'ceph-risk-%s-%s' % [family, kind], interval: if std.get(families[family], 'slow', false) then config.slowInterval else config.interval, rules: families[family][kind](config) }
       for family in std.objectFields(families)
       if std.objectHas(families[family], kind)
     ],

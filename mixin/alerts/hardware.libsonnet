@@ -6,41 +6,6 @@ function(config)
   local noout(c) = 'unless on (%(cluster)s) cephrisk:cluster_flag{flag="noout"} == 1' % c;
   [
     new(
-      'CephRiskOSDMetaHigh',
-      function(c) 'cephrisk:osd_bluestore_meta_bytes > %(bytes)d and cephrisk:osd_bluestore_meta_bytes > %(ratio)g * cephrisk:osd_size_bytes' % c,
-      'META of {{ $labels.ceph_daemon }}' + at + ' is {{ $value | humanize1024 }}B',
-      'The database of {{ $labels.ceph_daemon }} holds {{ $value | humanize1024 }}B without OMAP, more than a share of <ratio> of the OSD. The larger it is, the longer the OSD takes to boot.'
-    ),
-    new(
-      'CephRiskBlueFSLogNotCompacted',
-      function(c) 'cephrisk:osd_bluefs_log_bytes > %(bytes)d' % c,
-      'The BlueFS log of {{ $labels.ceph_daemon }}' + at + ' has grown to {{ $value | humanize1024 }}B',
-      'The BlueFS log of {{ $labels.ceph_daemon }} is {{ $value | humanize1024 }}B and is not compacted. The OSD replays it when it starts, and may not start at all: compact it before any restart.'
-    ),
-    new(
-      'CephRiskBlueFSSpillover',
-      function(c) 'cephrisk:osd_bluefs_slow_used_bytes > %(bytes)d' % c,
-      'The database of {{ $labels.ceph_daemon }}' + at + ' has spilled over to its slow device',
-      '{{ $value | humanize1024 }}B of the database of {{ $labels.ceph_daemon }} are on the main device, because its DB device was full.'
-    ),
-    new(
-      'CephRiskOSDSlowBoot',
-      function(c) 'cephrisk:osd_boot_duration_seconds > %(seconds)g' % c,
-      '{{ $labels.ceph_daemon }}' + at + ' took {{ $value | humanizeDuration }} to boot',
-      'The last boot of {{ $labels.ceph_daemon }} took {{ $value | humanizeDuration }} after a shutdown that was {{ $labels.shutdown }}; the next will take as long. Set noout before restarts.'
-    ),
-    new(
-      'CephRiskScrubSlowsClients',
-      function(c) |||
-        cephrisk:host_op_latency_seconds:p99_30m{activity="scrub"} > %(seconds)g
-        and cephrisk:host_op_latency_seconds:p99_30m{activity="scrub"} > ignoring (activity) group_left () (%(ratio)g * cephrisk:host_op_latency_seconds:p99_30m{activity="none"})
-        and cephrisk:host_ops:increase30m >= %(ops)g
-        and ignoring (activity) cephrisk:host_ops:increase30m{activity="none"} >= %(ops)g
-      ||| % c,
-      'Scrubs slow down {{ $labels.op }} on {{ $labels.device_class }} OSDs of {{ $labels.hostname }}' + at,
-      'One {{ $labels.op }} in a hundred takes longer than {{ $value | humanizeDuration }} on {{ $labels.device_class }} OSDs of {{ $labels.hostname }} while they scrub, at least <ratio> times as long as on those that do not.'
-    ),
-    new(
       'CephRiskUploadsFail',
       function(c) |||
         cephrisk:rgw_upload_server_failures:increase15m >= %(failures)g

@@ -5,7 +5,7 @@ function(config)
   local new(name, expr, summary, description) = alert.new(config, name, expr, summary, description, 'scrub-deadlines');
   local at = alert.inCluster(config);
   local pool = alert.pool(config);
-  local worst = alert.list(config, 'cephrisk:pg_last_deep_scrub_age_seconds:top', ['pool_id'], '{{ .Labels.pgid }} ({{ .Value | humanizeDuration }})', wrap='sort_desc(%s)', lead=' Longest without deep scrub: ');
+  local worst = alert.list(config, 'cephrisk:pg_worst_scrub_age_seconds', ['pool_id', 'level'], '{{ .Labels.pgid }} ({{ .Value | humanizeDuration }})', wrap='sort_desc(%s)', lead=' Longest without {{ $labels.level }} scrub: ');
   local blocked = alert.list(config, 'cephrisk:pool_pgs_scrub_blocked', ['pool_id', 'level'], '{{ .Labels.reason }} {{ .Value }}', wrap='sort_desc(%s > 0)', lead=' Kept from scrubbing now by: ', none=' Nothing keeps them from scrubbing now.');
   local inconsistent = alert.list(config, 'cephrisk:pg_inconsistent', ['pool_id'], '{{ .Labels.pgid }}', wrap='topk(%d, %%s)' % config.worstPGs, lead=' Among them: ', sort='pgid');
   [

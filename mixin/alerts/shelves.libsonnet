@@ -6,7 +6,7 @@ function(config)
   local at = alert.inCluster(config);
   local element = ['enclosure_id', 'type', 'element'];
   local named = alert.list(config, 'cephrisk:enclosure_element_info', element, '{{ .Labels.name }}', lead=' Its name on the shelf: ', sort='name');
-  local celsius = alert.list(config, 'cephrisk:enclosure_temperature_celsius', element, '{{ .Value }} C', lead=' It reads ');
+  local celsius = alert.list(config, 'cephrisk_enclosure_temperature_celsius', element, '{{ .Value }} C', wrap='max(%s)', lead=' It reads ');
   local hot(c, threshold) = 'count_over_time(cephrisk:enclosure_hot{threshold="%s"}[%s]) >= %g' % [threshold, c.window, c.reads];
   [
     new(
@@ -41,24 +41,6 @@ function(config)
       ||| % (c { interval: config.interval }),
       '{{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} has failed' + at,
       'The {{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} has been at fault for <window>: the next one that fails takes the shelf, or cooks it.' + alert.list(config, 'cephrisk:enclosure_element_flag', element, '{{ .Labels.flag }}', lead=' It reports: ', sort='flag') + named
-    ),
-    new(
-      'CephRiskEnclosurePartRemoved',
-      function(c) |||
-        cephrisk:enclosure_element_installed{type=~"%(types)s"} == 0
-        and max_over_time(cephrisk:enclosure_element_installed{type=~"%(types)s"}[%(window)s:%(every)s]) == 1
-      ||| % c,
-      '{{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} is missing' + at,
-      'The {{ $labels.type }} {{ $labels.element }} of shelf {{ $labels.enclosure_id }} was there within <window> and is not installed now: the shelf has no spare.' + named
-    ),
-    new(
-      'CephRiskEnclosureBayEmptied',
-      function(c) |||
-        cephrisk:enclosure_slot_occupied == 0
-        and max_over_time(cephrisk:enclosure_slot_occupied[%(window)s:%(every)s]) == 1
-      ||| % c,
-      'Bay {{ $labels.slot }} of shelf {{ $labels.enclosure_id }}' + at + ' is empty',
-      'Bay {{ $labels.slot }} of shelf {{ $labels.enclosure_id }} held a disk within <window> and is empty now: it was pulled, or no longer answers at all.' + alert.list(config, 'cephrisk:enclosure_slot_osd_info', ['enclosure_id', 'slot'], '{{ .Labels.ceph_daemon }} ({{ .Labels.role }})', lead=' On it was: ', sort='ceph_daemon')
     ),
     new(
       'CephRiskOSDVolumeMissing',

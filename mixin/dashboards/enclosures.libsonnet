@@ -31,13 +31,13 @@ function(config, p)
       p.target('sum(max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_present{%(at)s}) == bool 0)'),
     ], p.above('red', 1)) + p.alerts(['CephRiskEnclosureGone']),
     p.stat('Shelf parts failed', 'Parts that a shelf calls critical or unrecoverable.', 'no shelf', 'none', [
-      p.target('sum(cephrisk:enclosure_element_failed{%(at)s, type!~"' + ignored + '"})'),
+      p.target('sum(cephrisk:enclosure_element_failed{%(at)s, type!~"' + ignored + '"} or 0 * cephrisk:enclosure_present{%(at)s})'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskEnclosureElementFailed']),
     p.stat('IOMs silent', 'I/O modules whose SES process does not answer.', 'no shelf', 'none', [
       p.target('sum(cephrisk:enclosure_service_processor_up{%(at)s} == bool 0)'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskEnclosureIOMSilent']),
     p.stat('OSDs that lost a path', 'OSDs with fewer paths to a device than they had. The next fault takes them down.', 'no shelf', 'none', [
-      p.target('sum(cephrisk:osd_device_paths_lost{%(at)s} > bool 0)'),
+      p.target('sum(cephrisk:osd_device_paths_lost{%(at)s} > bool 0 or 0 * cephrisk:enclosure_present{%(at)s})'),
     ], p.above('orange', 1)) + p.alerts(['CephRiskOSDPathLost']),
     p.stat('OSDs down', 'Of all OSDs, with or without a shelf.', 'no data', 'none', [
       p.target('sum(cephrisk:osd_up{%(at)s} == bool 0)'),
@@ -100,7 +100,7 @@ function(config, p)
     p.table('Which shelves are there', 'Shelves seen or remembered.', noShelf, 'none', [
       p.target('max by (%(cluster)s, enclosure_id, vendor, product) (max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_present{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
       p.target('sum by (%(cluster)s, enclosure_id, vendor, product) (sum by (%(cluster)s, enclosure_id) (cephrisk:enclosure_service_processor_up{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
-      p.target('max by (%(cluster)s, enclosure_id, vendor, product) (max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
+      p.target('max by (%(cluster)s, enclosure_id, vendor, product) (max by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_celsius:max{%(at)s, ' + shelf + '}) * on (%(cluster)s, enclosure_id) group_right () cephrisk:enclosure_info)', instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'enclosure_id', name: 'Shelf', 'custom.width': 150 },
@@ -111,7 +111,7 @@ function(config, p)
       { field: 'Value #C', name: 'Hottest', unit: 'celsius' },
     ]),
     p.series('How near are shelves to their temperature limits', "Degrees below the shelf's own critical limit, of the sensor of each shelf that is nearest; below 0 it is too hot.", 'No shelf tells temperatures with limits.', 'celsius', [
-      p.target('min by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_threshold_celsius{%(at)s, ' + shelf + ', threshold="high_critical"} - ignoring (threshold) cephrisk:enclosure_temperature_celsius{%(at)s, ' + shelf + '})', '{{enclosure_id}}'),
+      p.target('min by (%(cluster)s, enclosure_id) (cephrisk:enclosure_temperature_margin_celsius:min{%(at)s, ' + shelf + '})', '{{enclosure_id}}'),
     ], w=24, h=6) + p.signed + p.alerts(['CephRiskEnclosureTooHot', 'CephRiskEnclosureWarm']),
     p.table('Which disk is where', 'OSDs in shelves, with the role and serial of the disk in the bay.', noShelf, 'none', [
       p.target('cephrisk:enclosure_slot_osd_info{%(at)s, ' + shelf + '}', instant=true),

@@ -22,7 +22,7 @@ function(config, p)
       p.target('max(%s)' % of('cephrisk:osd_bluefs_log_bytes')),
     ], p.above('orange', 10 * 1073741824) + p.above('red', config.alerts.CephRiskBlueFSLogNotCompacted.bytes)),
     p.stat('Databases spilled over', 'OSDs of which parts of the database are on the slow device, because the DB device was full.', 'no host role', 'none', [
-      p.target('sum(%s > bool %d)' % [of('cephrisk:osd_bluefs_slow_used_bytes'), 0]),
+      p.target('count(%s) or 0 * count(%s)' % [of('cephrisk:osd_bluefs_slow_used_bytes'), of('cephrisk:osd_bluefs_log_bytes')]),
     ], p.above('orange', 1)),
     p.table('Which OSDs will take long to boot', 'Expected boots come from boots of OSDs of the same release and kind of store, on all hosts.', 'No osd collector has given data.', 'none', [
       p.target(of('cephrisk:osd_bluestore_meta_bytes'), instant=true),

@@ -32,7 +32,7 @@ function(config, p)
       p.target('sum(cephrisk:rgw_upload_server_failures:increase15m{%(at)s})'),
     ], p.above('orange', 1)) + p.decimals(0) + p.to('uploads', 'Do S3 uploads succeed?'),
     p.stat('Shelf and array parts failed', 'Parts that a shelf calls critical or unrecoverable, or an array degraded or at fault.', 'no shelf', 'none', [
-      p.target('sum(cephrisk:enclosure_element_failed{%(at)s, type!~"' + config.alerts.CephRiskEnclosureElementFailed.ignore + '"} or cephrisk:msa_unhealthy{%(at)s})'),
+      p.target('sum(cephrisk:enclosure_element_failed{%(at)s, type!~"' + config.alerts.CephRiskEnclosureElementFailed.ignore + '"} or 0 * cephrisk:enclosure_present{%(at)s} or cephrisk:msa_unhealthy{%(at)s})'),
     ], p.above('orange', 1)) + p.to('enclosures', 'Is a shelf or an array ill?'),
     p.stat('Exporters failing', 'Exporters that do not answer, and collectors whose last poll failed. What they watch goes unseen.', 'no exporter', 'none', [
       p.target('sum(cephrisk:exporter_up{%(at)s} == bool 0) + (sum(cephrisk:collector_success{%(at)s} == bool 0) or vector(0))'),

@@ -80,14 +80,21 @@ function(config, p)
       { field: 'Value #D', name: 'Deep scrubs a day needed', decimals: 1 },
       { field: 'Value #E', name: 'Achieved', unit: 'percentunit', decimals: 0 } + p.coloured([{ color: 'green', value: 1 }], 'orange'),
     ], sort='Late, deep', w=24, h=7),
-    p.table('Which PGs are longest without deep scrub', 'The %d worst of each pool.' % config.worstPGs, 'Series of single PGs are switched off, or no deep scrub is known.', 'none', [
-      p.target('sort_desc(cephrisk:pg_last_deep_scrub_age_seconds:top{%(at)s} %(of_pool)s)', instant=true),
+    p.table('Which PGs are longest without scrub', 'The %d worst of each pool and level, and what keeps those that are late from scrubbing now.' % config.worstPGs, 'No pg collector has given data, or no scrub is known.', 'none', [
+      p.target(|||
+        sort_desc((
+          cephrisk:pg_worst_scrub_age_seconds{%(at)s} * on (%(cluster)s, pool_id, level, pgid) group_left (reason) cephrisk:pg_worst_scrub_blocked
+          or cephrisk:pg_worst_scrub_age_seconds{%(at)s} unless on (%(cluster)s, pool_id, level, pgid) cephrisk:pg_worst_scrub_blocked
+        ) %(of_pool)s)
+      |||, instant=true),
     ], [
       { field: config.clusterLabel, name: 'Cluster' },
       { field: 'pgid', name: 'PG' },
       { field: 'name', name: 'Pool' },
-      { field: 'Value', name: 'Last deep scrub ago', unit: 's', decimals: 1 },
-    ], hide=['pool_id'], sort='Last deep scrub ago'),
+      { field: 'level', name: 'Level' },
+      { field: 'Value', name: 'Last scrub ago', unit: 's', decimals: 1 },
+      { field: 'reason', name: 'Kept from it by' },
+    ], hide=['pool_id'], sort='Last scrub ago'),
 
     p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, of the level that has more of them, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [
       p.target('max by (reason) (sum by (reason, level) (cephrisk:pool_pgs_scrub_blocked{%(at)s} %(of_pool)s))', '{{reason}}'),

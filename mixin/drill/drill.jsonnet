@@ -8,6 +8,7 @@ local has(a, keys, value) = { [k]: value for k in keys if std.objectHas(a, k) &&
 local shortened = mixin {
   _config+:: {
     interval: '2s',
+    slowInterval: '2s',
     step: '2s',
     // A mgr that hangs for half a minute is away for longer until it knows all PGs again.
     hold: '10m',

@@ -10,6 +10,12 @@
       expr: 'max by (%s) (cephrisk_%s{%s})' % [labels(by), name, config.selector],
     },
 
+    // The same where it is above 0, for gauges that are 0 on most of many OSDs.
+    some(name, by=[]):: {
+      record: 'cephrisk:' + name,
+      expr: 'max by (%s) (cephrisk_%s{%s} > 0)' % [labels(by), name, config.selector],
+    },
+
     // An info series: exactly one per set of `key` labels, even in the minute in
     // which two exporters disagree about the rest.
     info(name, key, rest):: {
@@ -18,9 +24,9 @@
     },
 
     // Rate of a counter: taken per exporter, then the maximum.
-    rate(name, window, by=[], suffix='_total'):: {
+    rate(name, window, by=[]):: {
       record: 'cephrisk:%s:rate%s' % [name, window],
-      expr: 'max by (%s) (rate(cephrisk_%s%s{%s}[%s]))' % [labels(by), name, suffix, config.selector, config.windows[window]],
+      expr: 'max by (%s) (rate(cephrisk_%s_total{%s}[%s]))' % [labels(by), name, config.selector, config.windows[window]],
     },
   },
 

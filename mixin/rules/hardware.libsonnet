@@ -11,37 +11,26 @@ function(config)
   local allDown(label, what, rank, info='osd_hardware_info') = |||
     label_replace(label_replace(
       count by (%(group)s) (%(down)s)
-      == count by (%(group)s) (%(all)s)
+      == cephrisk:osds_sharing_%(label)s
       and count by (%(group)s) (%(down)s unless on (%(cluster)s, ceph_daemon) cephrisk:osd_noout == 1) > 0,
       "cause", "%(what)s", "", ""), "part", "$1", "%(label)s", "(.*)") + %(rank)g
   ||| % {
-    local all = 'cephrisk:%s{%s!=""}' % [info, label],
-    all: all,
-    down: '(%s and on (%s, ceph_daemon) cephrisk:osd_up == 0)' % [all, config.clusterLabel],
+    down: 'cephrisk:%s:down{%s!=""}' % [info, label],
     group: std.join(', ', [config.clusterLabel, 'hostname'] + (if label == 'hostname' then [] else [label])),
     cluster: config.clusterLabel,
     label: label,
     what: what,
     rank: rank,
   };
+  local down(info) = {
+    record: 'cephrisk:%s:down' % info,
+    expr: 'cephrisk:%s and on (%s, ceph_daemon) cephrisk:osd_up == 0' % [info, config.clusterLabel],
+  };
   [
     r.gauge('osd_up', ['ceph_daemon']),
-    r.gauge('osd_noout', ['ceph_daemon']),
-    r.info('osd_info', ['ceph_daemon'], ['hostname', 'device_class']),
-    r.gauge('osd_size_bytes', ['ceph_daemon']),
-    r.gauge('osd_bluestore_meta_bytes', ['ceph_daemon']),
-    r.gauge('osd_bluestore_omap_bytes', ['ceph_daemon']),
-    r.gauge('osd_bluefs_log_bytes', ['ceph_daemon']),
-    r.gauge('osd_bluefs_slow_used_bytes', ['ceph_daemon']),
-    r.gauge('osd_boot_duration_seconds', ['ceph_daemon', 'shutdown']),
-    {
-      record: 'cephrisk:host_op_latency_seconds:p99_30m',
-      expr: 'histogram_quantile(0.99, sum by (%(cluster)s, hostname, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(30m)s]))))' % vars,
-    },
-    {
-      record: 'cephrisk:host_ops:increase30m',
-      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (increase(cephrisk_host_op_latency_seconds_count{%(selector)s}[%(30m)s]))' % vars,
-    },
+    r.some('osd_noout', ['ceph_daemon']),
+    down('osd_info'),
+    down('osd_hardware_info'),
     {
       record: 'cephrisk:rgw_uploads_completed:increase15m',
       expr: 'sum by (%(cluster)s, ceph_daemon) (max by (%(cluster)s, ceph_daemon, instance_id, kind) (increase(cephrisk_rgw_uploads_completed_total{%(selector)s}[%(15m)s])))' % vars,
@@ -59,7 +48,6 @@ function(config)
         + on (%(cluster)s, instance) sum by (%(cluster)s, instance) (increase(cephrisk_rgw_ops_log_gaps_total{%(selector)s}[%(1h)s]))
       ||| % vars,
     },
-    r.info('osd_hardware_info', ['ceph_daemon'], ['hostname', 'hba', 'enclosure_id', 'db_disk']),
     {
       // By any host that sees it: gone, at fault by its own word, or with no IOM that answers.
       record: 'cephrisk:enclosure_faulty',
@@ -84,15 +72,14 @@ function(config)
     },
     r.gauge('enclosure_present', ['instance', 'enclosure_id']),
     {
-      // Critical (2) or unrecoverable (4).
+      // Critical (2) or unrecoverable (4); there only then. By any host that sees it.
       record: 'cephrisk:enclosure_element_failed',
-      expr: 'max by (%(cluster)s, enclosure_id, type, element) ((cephrisk_enclosure_element_status_code{%(selector)s} == bool 2) + (cephrisk_enclosure_element_status_code{%(selector)s} == bool 4))' % vars,
+      expr: '0 * max by (%(cluster)s, enclosure_id, type, element) (cephrisk_enclosure_element_status_code{%(selector)s} == 2 or cephrisk_enclosure_element_status_code{%(selector)s} == 4) + 1' % vars,
     },
-    r.info('enclosure_element_info', ['enclosure_id', 'type', 'element'], ['name']),
     r.gauge('enclosure_service_processor_up', ['enclosure_id', 'iom']),
     {
       record: 'cephrisk:osd_device_paths_lost',
-      expr: 'max by (%(cluster)s, ceph_daemon, role) (cephrisk_osd_device_paths_expected{%(selector)s} - ignoring (state) cephrisk_osd_device_paths{%(selector)s, state="running"})' % vars,
+      expr: 'max by (%(cluster)s, ceph_daemon, role) (cephrisk_osd_device_paths_expected{%(selector)s} - ignoring (state) cephrisk_osd_device_paths{%(selector)s, state="running"} > 0)' % vars,
     },
     {
       // Degraded (1) or fault (2); 4 is a port without a cable.

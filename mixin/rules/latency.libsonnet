@@ -6,7 +6,16 @@ function(config)
       // For quantiles of the whole cluster. Per host only quantiles are recorded:
       // buckets of every host would double the largest histogram there is.
       record: 'cephrisk:op_latency_seconds_bucket:rate5m',
-      expr: 'sum by (%(cluster)s, device_class, op, activity, le) (max by (%(cluster)s, hostname, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(5m)s])))' % vars,
+      // Only quantiles are taken from it, which hardly move when a host is scraped twice.
+      expr: 'sum by (%(cluster)s, device_class, op, activity, le) (rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(5m)s]))' % vars,
+    },
+    {
+      record: 'cephrisk:host_op_latency_seconds:p99_30m',
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (histogram_quantile(0.99, rate(cephrisk_host_op_latency_seconds_bucket{%(selector)s}[%(30m)s])))' % vars,
+    },
+    {
+      record: 'cephrisk:host_ops:increase30m',
+      expr: 'max by (%(cluster)s, hostname, device_class, op, activity) (increase(cephrisk_host_op_latency_seconds_count{%(selector)s}[%(30m)s]))' % vars,
     },
     {
       record: 'cephrisk:host_op_seconds:rate5m',
@@ -19,17 +28,12 @@ function(config)
     {
       // Two activities are compared per OSD; all of them would be the largest set of
       // series there is.
-      record: 'cephrisk:osd_op_latency_seconds:mean_30m',
-      expr: |||
-        max by (%(cluster)s, ceph_daemon, op, activity) (
-          rate(cephrisk_osd_op_latency_seconds_sum{%(selector)s, activity=~"none|scrub"}[%(30m)s])
-          / (rate(cephrisk_osd_op_latency_seconds_count{%(selector)s, activity=~"none|scrub"}[%(30m)s]) > 0)
-        )
-      ||| % vars,
+      record: 'cephrisk:osd_ops:increase30m',
+      expr: 'max by (%(cluster)s, ceph_daemon, op, activity) (increase(cephrisk_osd_op_latency_seconds_count{%(selector)s, activity=~"none|scrub"}[%(30m)s]) > 0)' % vars,
     },
     {
-      record: 'cephrisk:osd_ops:increase30m',
-      expr: 'max by (%(cluster)s, ceph_daemon, op, activity) (increase(cephrisk_osd_op_latency_seconds_count{%(selector)s, activity=~"none|scrub"}[%(30m)s]))' % vars,
+      record: 'cephrisk:osd_op_latency_seconds:mean_30m',
+      expr: 'max by (%(cluster)s, ceph_daemon, op, activity) (increase(cephrisk_osd_op_latency_seconds_sum{%(selector)s, activity=~"none|scrub"}[%(30m)s])) / cephrisk:osd_ops:increase30m' % vars,
     },
     {
       // OSDs that do it, on average.
@@ -41,8 +45,7 @@ function(config)
       expr: 'count by (%(cluster)s, ceph_version, release, op_queue, mclock_profile) (max by (%(cluster)s, ceph_daemon, ceph_version, release, op_queue, mclock_profile) (cephrisk_osd_running_info{%(selector)s}))' % vars,
     },
     {
-      // Measured capacities are different on every OSD.
       record: 'cephrisk:osd_running_option:osds',
-      expr: 'count_values by (%(cluster)s, option) ("value", max by (%(cluster)s, ceph_daemon, option) (cephrisk_osd_running_option{%(selector)s, option!~"osd_mclock_max_capacity_iops_.*"}))' % vars,
+      expr: 'sum by (%(cluster)s, option, value) (max by (%(cluster)s, hostname, option, value) (cephrisk_host_running_option_osds{%(selector)s}))' % vars,
     },
   ]

@@ -1,20 +1,31 @@
-// Databases and boots of OSDs, beside what alerts read.
+// What OSDs are, what they hold, and how they boot: of each OSD, and slow to change.
 local record = import '../lib/record.libsonnet';
 
 function(config)
   local r = record.new(config);
+
+  // OSDs by the part that they share; what is down is compared with it.
+  local sharing(label, info) = {
+    record: 'cephrisk:osds_sharing_%s' % label,
+    expr: 'count by (%s) (cephrisk:%s{%s!=""})' % [std.join(', ', std.set([config.clusterLabel, 'hostname', label])), info, label],
+  };
   [
-    r.gauge('osd_in', ['ceph_daemon']),
-    r.gauge('osd_stray'),
-    r.gauge('osd_size_unknown', ['ceph_daemon']),
-    r.gauge('osd_bluestore_data_bytes', ['ceph_daemon']),
+    r.info('osd_info', ['ceph_daemon'], ['hostname', 'device_class']),
+    r.info('osd_hardware_info', ['ceph_daemon'], ['hostname', 'hba', 'enclosure_id', 'db_disk']),
+    sharing('db_disk', 'osd_hardware_info'),
+    sharing('hba', 'osd_hardware_info'),
+    sharing('enclosure_id', 'osd_hardware_info'),
+    sharing('hostname', 'osd_info'),
+    r.gauge('osd_size_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluestore_meta_bytes', ['ceph_daemon']),
+    r.gauge('osd_bluestore_omap_bytes', ['ceph_daemon']),
     r.gauge('osd_bluestore_unaccounted_bytes', ['ceph_daemon']),
-    r.info('osd_device_info', ['ceph_daemon', 'role', 'device'], ['serial']),
-    r.gauge('osd_booting', ['ceph_daemon']),
-    r.gauge('osd_start_timestamp_seconds', ['ceph_daemon']),
-    r.gauge('osd_boot_allocation_rebuild_seconds', ['ceph_daemon']),
-    r.gauge('osd_boot_estimate_seconds', ['ceph_daemon', 'shutdown']),
-    r.gauge('osd_boot_estimate_observations', ['ceph_daemon', 'shutdown']),
+    r.gauge('osd_bluefs_log_bytes', ['ceph_daemon']),
+    r.some('osd_bluefs_slow_used_bytes', ['ceph_daemon']),
     r.gauge('osd_bluefs_db_total_bytes', ['ceph_daemon']),
     r.gauge('osd_bluefs_db_used_bytes', ['ceph_daemon']),
+    r.gauge('osd_boot_duration_seconds', ['ceph_daemon', 'shutdown']),
+    r.gauge('osd_booting', ['ceph_daemon']),
+    r.gauge('osd_start_timestamp_seconds', ['ceph_daemon']),
+    r.info('osd_device_info', ['ceph_daemon', 'role', 'device'], ['serial']),
   ]

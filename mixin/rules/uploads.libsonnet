@@ -43,7 +43,6 @@ function(config)
     rate('rgw_multipart_initiated'),
     rate('rgw_multipart_aborted'),
     rate('rgw_multipart_completions_repeated'),
-    rate('rgw_uploads_unsized'),
     rate('rgw_put_requests'),
     rate('rgw_own_puts'),
     rate('rgw_ops_log_records'),
@@ -53,7 +52,6 @@ function(config)
     r.gauge('rgw_ops_log_enabled', ['ceph_daemon']),
     r.gauge('rgw_ops_log_lag_bytes', ['ceph_daemon']),
     r.gauge('rgw_ops_log_last_record_timestamp_seconds', ['ceph_daemon']),
-    r.gauge('rgw_multipart_view_complete'),
     {
       record: 'cephrisk:rgw_multipart_oldest_open_timestamp_seconds',
       expr: 'min by (%(cluster)s) (cephrisk_rgw_multipart_oldest_open_timestamp_seconds{%(selector)s})' % vars,
