@@ -196,6 +196,10 @@ func TestOneBrokenSocketLeavesTheOtherOSDsComplete(t *testing.T) {
 			if g, there := got[series]; there {
 				t.Errorf("%s: %v, want none", series, g)
 			}
+		case strings.HasPrefix(series, "cephrisk_host_running_option_osds{"):
+			if got[series] != 4 || v != 5 {
+				t.Errorf("%s: %v and %v, want one OSD fewer", series, v, got[series])
+			}
 		default:
 			if g, there := got[series]; !there || g != v {
 				t.Errorf("%s: %v (there: %t), want %v", series, g, there, v)

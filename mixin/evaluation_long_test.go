@@ -26,7 +26,7 @@ import (
 // runs by default, and with a series for every PG.
 //
 // Windows of half an hour have to hold as many samples as with a scrape every 30 s.
-// They get them in ten minutes of a scrape every 10 s; measured are the six minutes
+// They get them in eight minutes of a scrape every 8 s; measured are the four minutes
 // after that, at 30 s. Windows of an hour hold half of what they would, those of a
 // day less still, but are over few series.
 func TestRuleEvaluationTime(t *testing.T) {
@@ -51,10 +51,10 @@ func TestRuleEvaluationTime(t *testing.T) {
 			config := func(interval string) any {
 				return evaluationConfig(t, interval, exporter, hosts.Listener.Addr().String())
 			}
-			s := prometheus.Start(t, prometheus.Options{Config: config("10s")})
-			time.Sleep(10 * time.Minute)
+			s := prometheus.Start(t, prometheus.Options{Config: config("8s")})
+			time.Sleep(8 * time.Minute)
 			s.Reload(t, config("30s"))
-			measureRules(t, s, 6*time.Minute)
+			measureRules(t, s, 4*time.Minute)
 		})
 	}
 }

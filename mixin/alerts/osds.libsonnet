@@ -53,8 +53,8 @@ function(config)
       'CephRiskScrubSlowsOSD',
       function(c) |||
         cephrisk:osd_op_latency_seconds:mean_30m{activity="scrub"} > %(seconds)g
-        and cephrisk:osd_op_latency_seconds:mean_30m{activity="scrub"} > ignoring (activity) group_left () (%(ratio)g * cephrisk:osd_op_latency_seconds:mean_30m{activity="none"})
-        and cephrisk:osd_ops:increase30m >= %(ops)g
+        > ignoring (activity) group_left () (%(ratio)g * cephrisk:osd_op_latency_seconds:mean_30m{activity="none"})
+        and cephrisk:osd_ops:increase30m{activity="scrub"} >= %(ops)g
         and ignoring (activity) cephrisk:osd_ops:increase30m{activity="none"} >= %(ops)g
       ||| % c,
       'Scrubs slow down {{ $labels.op }} on {{ $labels.ceph_daemon }}' + at,

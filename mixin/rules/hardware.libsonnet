@@ -74,7 +74,7 @@ function(config)
     {
       // Critical (2) or unrecoverable (4); there only then. By any host that sees it.
       record: 'cephrisk:enclosure_element_failed',
-      expr: '0 * max by (%(cluster)s, enclosure_id, type, element) (cephrisk_enclosure_element_status_code{%(selector)s} == 2 or cephrisk_enclosure_element_status_code{%(selector)s} == 4) + 1' % vars,
+      expr: '0 * max by (%(cluster)s, enclosure_id, type, element) (cephrisk_enclosure_element_status_code{%(selector)s} > 1 < 5 != 3) + 1' % vars,
     },
     r.gauge('enclosure_service_processor_up', ['enclosure_id', 'iom']),
     {

@@ -1,4 +1,4 @@
-// What OSDs are, what they hold, and how they boot: of each OSD, and slow to change.
+// What OSDs are, what they hold and owe, and how they boot: series of each OSD.
 local record = import '../lib/record.libsonnet';
 
 function(config)
@@ -16,6 +16,12 @@ function(config)
     sharing('hba', 'osd_hardware_info'),
     sharing('enclosure_id', 'osd_hardware_info'),
     sharing('hostname', 'osd_info'),
+    r.some('osd_scrubs_running', ['ceph_daemon', 'level', 'role']),
+    r.some('osd_late_pgs', ['ceph_daemon', 'level']),
+    {
+      record: 'cephrisk:osd_late_pgs:known',
+      expr: 'cephrisk:osd_late_pgs unless on (%(cluster)s) sum by (%(cluster)s) (cephrisk:pool_pgs_unknown) > 0' % { cluster: config.clusterLabel },
+    },
     r.gauge('osd_size_bytes', ['ceph_daemon']),
     r.gauge('osd_bluestore_meta_bytes', ['ceph_daemon']),
     r.gauge('osd_bluestore_omap_bytes', ['ceph_daemon']),

@@ -30,12 +30,6 @@ function(config)
     },
     r.info('pg_worst_scrub_blocked', ['pool_id', 'level', 'pgid'], ['reason']),
     r.gauge('scrubs_running', ['pool_id', 'level', 'phase']),
-    r.some('osd_scrubs_running', ['ceph_daemon', 'level', 'role']),
-    r.some('osd_late_pgs', ['ceph_daemon', 'level']),
-    {
-      record: 'cephrisk:osd_late_pgs:known',
-      expr: 'cephrisk:osd_late_pgs unless on (%(cluster)s) sum by (%(cluster)s) (cephrisk:pool_pgs_unknown) > 0' % vars,
-    },
     r.gauge('scrub_recovery_overlap_osds'),
     r.some('osd_recovering_pgs', ['ceph_daemon']),
     {

@@ -36,7 +36,7 @@ function(config)
         == bool sum by (%(cluster)s, enclosure_id) (cephrisk:osds_sharing_enclosure_id)
       ||| % vars,
     },
-    r.gauge('osd_volume_missing', ['ceph_daemon', 'role']),
+    r.some('osd_volume_missing', ['ceph_daemon', 'role']),
     r.gauge('msa_health_code', ['array', 'object', 'id']),
     r.gauge('msa_job_progress_ratio', ['array', 'disk_group', 'task']),
     r.gauge('msa_scrub_last_finish_timestamp_seconds', ['array', 'disk_group']),
