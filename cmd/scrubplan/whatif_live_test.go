@@ -102,8 +102,8 @@ func TestPlansThroughLibradosWithAKeyThatMayOnlyRead(t *testing.T) {
 }
 
 // On a cluster whose scrubs do not fit, the change that --solve puts first is
-// made by the commands it printed. Nobody is late any more when it said, from
-// the median less a third to the upper time and a third.
+// made by the commands it printed. Nobody is late any more within the time it
+// said, the upper one, and a third.
 func TestSolutionClearsTheBacklogInTheTimeItSaid(t *testing.T) {
 	if !cephtest.Long() {
 		t.Log("only with CEPHRISK_LONG=1: it takes half an hour")
@@ -160,18 +160,16 @@ func TestSolutionClearsTheBacklogInTheTimeItSaid(t *testing.T) {
 			}
 			applied := time.Now()
 			b.settings(t, ctx, client)
-			least, most := seconds(middle*2/3), seconds(*s.ClearBy*4/3)
+			most := time.Duration(*s.ClearBy * 4 / 3 * float64(time.Second))
 			t.Logf("nobody late after %.0f s, it says, by %.0f s with scrubs that take a quarter longer", middle, *s.ClearBy)
 			took := awaitLate(t, ctx, client, max(10*time.Minute, 3*most), func(n int) bool { return n == 0 }).Sub(applied)
 			t.Logf("nobody late after %.0f s", took.Seconds())
-			if took < least || took > most {
-				t.Errorf("nobody late after %s; %s to %s would be what was said and a third", took, least, most)
+			if took > most {
+				t.Errorf("nobody late after %s; %s would be what was said and a third", took, most)
 			}
 		})
 	}
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // awaitLate waits for a number of late PGs, of either level, by Ceph's own count.
 func awaitLate(t *testing.T, ctx context.Context, client *ceph.Client, limit time.Duration, want func(int) bool) time.Time {
