@@ -93,7 +93,7 @@ function(config, p)
       { field: 'name', name: 'Pool' },
       { field: 'level', name: 'Level' },
       { field: 'Value', name: 'Last scrub ago', unit: 's', decimals: 1 },
-      { field: 'reason', name: 'Kept from it by' },
+      { field: 'reason', name: 'Kept from it by', noValue: '-' },
     ], hide=['pool_id'], sort='Last scrub ago'),
 
     p.series('What keeps late PGs from scrubbing now', 'Late PGs that cannot be scrubbed now, of the level that has more of them, by the first reason that applies. flag: noscrub or nodeep-scrub. not_clean: the PG itself recovers or waits to. recovery: its primary recovers another. window: outside of the hours. slots: an OSD of it scrubs as much as it may.', 'No pg collector has given data.', 'none', [
