@@ -115,39 +115,40 @@ func appendValue(b []byte, v float64, format Format) []byte {
 		n = -n
 	}
 	// Digits from the right, two at a time.
-	var d [20]byte
-	at := len(d)
-	u := uint64(n)
+	var d [32]byte
+	const end = 24
+	at, u := end, uint64(n)
 	for u >= 100 {
 		at -= 2
-		copy(d[at:], digitPairs[u%100*2:][:2])
+		pair := u % 100 * 2
+		d[at], d[at+1] = digitPairs[pair], digitPairs[pair+1]
 		u /= 100
 	}
 	if u >= 10 {
 		at -= 2
-		copy(d[at:], digitPairs[u*2:][:2])
+		d[at], d[at+1] = digitPairs[u*2], digitPairs[u*2+1]
 	} else {
 		at--
 		d[at] = byte('0' + u)
 	}
 	if n < 1e6 {
-		b = append(b, d[at:]...)
 		if format == OpenMetrics {
-			b = append(b, ".0"...)
+			d[end], d[end+1] = '.', '0'
+			return append(b, d[at:end+2]...)
 		}
-		return b
+		return append(b, d[at:end]...)
 	}
 	// 1234567 is written 1.234567e+06.
-	exp := len(d) - at - 1
-	end := len(d)
-	for d[end-1] == '0' {
-		end--
+	exp, last := end-at-1, end-1
+	for d[last] == '0' {
+		last--
 	}
-	b = append(b, d[at])
-	if end-at > 1 {
-		b = append(append(b, '.'), d[at+1:end]...)
+	if last > at {
+		d[at-1], d[at] = d[at], '.'
+		at--
 	}
-	return append(b, 'e', '+', byte('0'+exp/10), byte('0'+exp%10))
+	d[last+1], d[last+2], d[last+3], d[last+4] = 'e', '+', byte('0'+exp/10), byte('0'+exp%10)
+	return append(b, d[at:last+5]...)
 }
 
 const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
