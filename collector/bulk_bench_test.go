@@ -76,18 +76,24 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cpuOf returns the median CPU time of f.
-func cpuOf(n int, f func()) time.Duration {
-	var took []time.Duration
+// cpuOf returns the median CPU time of each of fs, which take turns.
+func cpuOf(n int, fs ...func()) []time.Duration {
+	took := make([][]time.Duration, len(fs))
 	for range n {
-		runtime.GC()
-		begin := cpu()
-		f()
-		runtime.GC() // what f left behind is f's
-		took = append(took, cpu()-begin)
+		for i, f := range fs {
+			runtime.GC()
+			begin := cpu()
+			f()
+			runtime.GC() // what f left behind is f's
+			took[i] = append(took[i], cpu()-begin)
+		}
 	}
-	slices.Sort(took)
-	return took[len(took)/2]
+	medians := make([]time.Duration, len(fs))
+	for i := range took {
+		slices.Sort(took[i])
+		medians[i] = took[i][n/2]
+	}
+	return medians
 }
 
 // BenchmarkExposition compares, in every format and encoding and in one run,
@@ -103,15 +109,16 @@ func BenchmarkExposition(b *testing.B) {
 		for _, encoding := range []string{"identity", "gzip", "zstd"} {
 			b.Run(form.name+"/"+encoding, func(b *testing.B) {
 				for b.Loop() {
-					constant := cpuOf(1, func() { scrapeOnce(plain, form.accept, encoding) })
-
 					p := newBulkPoller(benchPGs)
 					set := bulkSet(b, p)
 					h := NewHandler(set, nil, HandlerOpts{})
 					poll(set)
 					wire := scrapeOnce(h, form.accept, encoding)
-					both := cpuOf(5, func() { poll(set); scrapeOnce(h, form.accept, encoding) })
-					alone := cpuOf(5, func() { scrapeOnce(h, form.accept, encoding) })
+					took := cpuOf(3, // in turn, as the machine has other work at times
+						func() { scrapeOnce(plain, form.accept, encoding) },
+						func() { poll(set); scrapeOnce(h, form.accept, encoding) },
+						func() { scrapeOnce(h, form.accept, encoding) })
+					constant, both, alone := took[0], took[1], took[2]
 
 					ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 					b.ReportMetric(ms(constant), "const-ms")
