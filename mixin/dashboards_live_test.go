@@ -4,15 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,6 +20,7 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/exporter"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/prometheus"
 )
 
 // liveLimit is how long a busy machine may take until all that can be seen is seen.
@@ -98,7 +92,7 @@ func TestEveryQueryIsAnsweredOnALiveCluster(t *testing.T) {
 	}
 	// The pair counts once.
 	want := l.exporter.Scrape().Sum("cephrisk_pool_pgs")
-	if got, err := l.prometheus.number(`sum(cephrisk:pool_pgs)`); err != nil || got != want {
+	if got, err := l.prometheus.Number(`sum(cephrisk:pool_pgs)`); err != nil || got != want {
 		t.Errorf("PGs of all pools: %v, %v, want %v", got, err, want)
 	}
 }
@@ -219,14 +213,13 @@ func (l *liveBoards) bench(ctx context.Context, what string, more ...string) err
 	return err
 }
 
-// livePrometheus is the address of a Prometheus.
-type livePrometheus string
+// livePrometheus answers what dashboards ask.
+type livePrometheus struct{ *prometheus.Server }
 
 // startLivePrometheus runs a Prometheus that scrapes the exporter as a pair and
 // evaluates the rules each second, until the test ends.
 func startLivePrometheus(t *testing.T, target string) livePrometheus {
 	t.Helper()
-	dir := t.TempDir()
 	rules, err := jsonnet.MakeVM().EvaluateAnonymousSnippet("live.jsonnet", `
 		local m = (import 'mixin.libsonnet') + { _config+:: { interval: '1s', slowInterval: '1s' } };
 		{ groups: m.prometheusRules.groups + m.prometheusAlerts.groups }`)
@@ -234,56 +227,19 @@ func startLivePrometheus(t *testing.T, target string) livePrometheus {
 		t.Fatal(err)
 	}
 	port := target[strings.LastIndex(target, ":"):]
-	files := map[string]string{
-		"rules.yml": rules, // JSON is YAML
-		"prometheus.yml": fmt.Sprintf(`
-global: {scrape_interval: 1s, scrape_timeout: 1s}
-rule_files: [rules.yml]
-scrape_configs:
-- job_name: ceph_risk_exporter
-  static_configs: [{targets: ['127.0.0.1%[1]s', 'localhost%[1]s'], labels: {cluster: live}}]
-`, port),
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	address := freeAddress(t)
-	var log bytes.Buffer
-	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		if t.Failed() {
-			t.Logf("prometheus:\n%s", &log)
-		}
-	})
-	p := livePrometheus("http://" + address)
-	limit := time.After(5 * time.Minute)
-	for {
-		if resp, err := http.Get(string(p) + "/-/ready"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return p
-			}
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("prometheus ended: %v", err)
-		case <-limit:
-			t.Fatal("prometheus is not ready")
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return livePrometheus{prometheus.Start(t, prometheus.Options{
+		Files: map[string]string{"rules.yml": rules}, // JSON is YAML
+		Config: map[string]any{
+			"global":     map[string]string{"scrape_interval": "1s", "scrape_timeout": "1s"},
+			"rule_files": []string{"rules.yml"},
+			"scrape_configs": []any{map[string]any{
+				"job_name": "ceph_risk_exporter",
+				"static_configs": []any{map[string]any{
+					"targets": []string{"127.0.0.1" + port, "localhost" + port}, "labels": map[string]string{"cluster": "live"},
+				}},
+			}},
+		},
+	})}
 }
 
 // ask returns how many series the query yields, in the last minute where it is a
@@ -294,7 +250,7 @@ func (p livePrometheus) ask(q boardQuery) (int, error) {
 	end := strconv.FormatInt(now.Unix(), 10)
 	var data []json.RawMessage
 	if q.label != "" {
-		err := p.get("label/"+q.label+"/values", url.Values{"match[]": {q.expr}, "start": {start}, "end": {end}}, &data)
+		err := p.Get("label/"+q.label+"/values", url.Values{"match[]": {q.expr}, "start": {start}, "end": {end}}, &data)
 		return len(data), err
 	}
 	var result struct{ Result []json.RawMessage }
@@ -302,54 +258,6 @@ func (p livePrometheus) ask(q boardQuery) (int, error) {
 	if q.instant {
 		path, values = "query", url.Values{"query": {q.expr}}
 	}
-	err := p.get(path, values, &result)
+	err := p.Get(path, values, &result)
 	return len(result.Result), err
-}
-
-// number returns the value of the only series that the query yields.
-func (p livePrometheus) number(expr string) (float64, error) {
-	var result struct {
-		Result []struct{ Value [2]any }
-	}
-	if err := p.get("query", url.Values{"query": {expr}}, &result); err != nil {
-		return 0, err
-	}
-	if len(result.Result) != 1 {
-		return 0, fmt.Errorf("%s: %d series", expr, len(result.Result))
-	}
-	text, _ := result.Result[0].Value[1].(string)
-	return strconv.ParseFloat(text, 64)
-}
-
-func (p livePrometheus) get(path string, values url.Values, data any) error {
-	resp, err := http.Get(string(p) + "/api/v1/" + path + "?" + values.Encode())
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	answer := struct {
-		Status, Error string
-		Data          any
-	}{Data: data}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return err
-	}
-	if answer.Status != "success" {
-		return errors.New(answer.Error)
-	}
-	return nil
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

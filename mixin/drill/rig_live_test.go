@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +19,7 @@ import (
 	"github.com/google/go-jsonnet"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/prometheus"
 )
 
 // limit bounds every wait; all of them end as soon as what they wait for happens.
@@ -46,7 +44,7 @@ func await(t testing.TB, what string, look func() error) {
 // monitoring is a Prometheus with the shortened pack, an Alertmanager and
 // somebody who is paged.
 type monitoring struct {
-	prometheus string // URL
+	*prometheus.Server
 	*receiver
 }
 
@@ -56,11 +54,10 @@ var severities = []string{"critical", "warning", "info"}
 // startMonitoring scrapes the targets (host:port) as the cluster `drill`.
 func startMonitoring(t *testing.T, targets []string) *monitoring {
 	t.Helper()
-	cephtest.RequireTool(t, "prometheus", "prometheus-alertmanager")
+	cephtest.RequireTool(t, "prometheus-alertmanager")
 	dir := t.TempDir()
 	m := &monitoring{receiver: newReceiver(t)}
-	m.prometheus = "http://" + freeAddress(t)
-	alertmanager := freeAddress(t)
+	alertmanager := prometheus.FreeAddress(t)
 
 	var routes, receivers []any
 	for _, s := range severities {
@@ -78,12 +75,8 @@ func startMonitoring(t *testing.T, targets []string) *monitoring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	writeJSON(t, filepath.Join(dir, "prometheus.json"), map[string]any{
+	runAlertmanager(t, dir, "--config.file=alertmanager.json", "--storage.path=alerts", "--web.listen-address="+alertmanager, "--cluster.listen-address=")
+	m.Server = prometheus.Start(t, prometheus.Options{Files: files, Config: map[string]any{
 		"global":     map[string]any{"scrape_interval": "3s", "scrape_timeout": "3s"},
 		"rule_files": slices.Sorted(maps.Keys(files)),
 		"alerting":   map[string]any{"alertmanagers": []any{map[string]any{"static_configs": []any{map[string]any{"targets": []string{alertmanager}}}}}},
@@ -91,12 +84,10 @@ func startMonitoring(t *testing.T, targets []string) *monitoring {
 			"job_name":       "ceph_risk_exporter",
 			"static_configs": []any{map[string]any{"targets": targets, "labels": map[string]string{"cluster": "drill"}}},
 		}},
-	})
-	runAlertmanager(t, dir, "--config.file=alertmanager.json", "--storage.path=alerts", "--web.listen-address="+alertmanager, "--cluster.listen-address=")
-	run(t, dir, "prometheus", "--config.file=prometheus.json", "--storage.tsdb.path=data", "--web.listen-address="+strings.TrimPrefix(m.prometheus, "http://"))
+	}})
 	await(t, "Alertmanager", func() error { return get("http://"+alertmanager+"/-/ready", nil) })
 	await(t, "every target to be scraped", func() error {
-		n, err := m.query(`sum(cephrisk:exporter_up) or vector(0)`)
+		n, err := m.Number(`sum(cephrisk:exporter_up) or vector(0)`)
 		if err == nil && n != float64(len(targets)) {
 			err = fmt.Errorf("%v of %d answer", n, len(targets))
 		}
@@ -141,16 +132,6 @@ func run(t *testing.T, dir, name string, args ...string) {
 	})
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // writeJSON writes a configuration: JSON is YAML.
 func writeJSON(t *testing.T, path string, v any) {
 	t.Helper()
@@ -177,25 +158,6 @@ func get(url string, v any) error {
 		return nil
 	}
 	return json.NewDecoder(res.Body).Decode(v)
-}
-
-// query returns the single number that the expression yields.
-func (m *monitoring) query(expr string) (float64, error) {
-	var a struct {
-		Data struct {
-			Result []struct {
-				Value [2]any `json:"value"` // instant, text
-			} `json:"result"`
-		} `json:"data"`
-	}
-	if err := get(m.prometheus+"/api/v1/query?query="+url.QueryEscape(expr), &a); err != nil {
-		return 0, err
-	}
-	if len(a.Data.Result) != 1 {
-		return 0, fmt.Errorf("%s: %d series", expr, len(a.Data.Result))
-	}
-	text, _ := a.Data.Result[0].Value[1].(string)
-	return strconv.ParseFloat(text, 64)
 }
 
 // notice is one message of Alertmanager about one alert.

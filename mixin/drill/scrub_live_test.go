@@ -205,7 +205,7 @@ func mgrHangs() fault {
 func outWhileScrubbing() fault {
 	meet := func(d *drill, what, expr string) {
 		await(d, what, func() error {
-			n, err := d.query(expr)
+			n, err := d.Number(expr)
 			if err == nil && n == 0 {
 				err = fmt.Errorf("%s is 0", expr)
 			}
