@@ -83,8 +83,14 @@ func bulkID(i int) ceph.PGID {
 	return ceph.PGID{Pool: int32(i>>15 + 1), Seed: uint32(i&0x7fff | 0x8000)}
 }
 
+// tabledPoller is a collector with its table.
+type tabledPoller interface {
+	Poller
+	Rows() []*Row
+}
+
 // bulkSet is a set with that collector, whose clock stands still.
-func bulkSet(t testing.TB, p *bulkPoller) *Set {
+func bulkSet(t testing.TB, p tabledPoller) *Set {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	spec := Spec{Name: "bulk", Timeout: time.Minute, Rows: p.Rows}
@@ -249,6 +255,32 @@ func TestSelfMetricsAreFreshWhereTheBulkIsCached(t *testing.T) {
 	poll(set)
 	if again := content(t, get(h, "GET", "/metrics", header)); bytes.Equal(cut(again), cut(after)) {
 		t.Error("the bulk did not change with the next poll")
+	}
+}
+
+// What is copied from poll to poll must be what would be made afresh.
+func TestTheBulkAfterManyPollsIsThatOfAFirstPoll(t *testing.T) {
+	const pgs, polls = 3000, 6
+	p, fresh := newSteadyPoller(pgs), newSteadyPoller(pgs)
+	set := bulkSet(t, p)
+	h := NewHandler(set, nil, HandlerOpts{})
+	for n := range polls {
+		poll(set)
+		fresh.polls = n
+		first := bulkSet(t, fresh)
+		poll(first)
+		want := NewHandler(first, nil, HandlerOpts{})
+		for _, accept := range []string{accepts[0], accepts[2], accepts[4]} {
+			for _, encoding := range []string{"gzip", "zstd"} {
+				bulk := func(h http.Handler, encoding string) []byte {
+					b := content(t, get(h, "GET", "/metrics", map[string]string{"Accept": accept, "Accept-Encoding": encoding}))
+					return b[bytes.Index(b, []byte("cephrisk_pg_")):]
+				}
+				if !bytes.Equal(bulk(h, encoding), bulk(want, "identity")) {
+					t.Fatalf("poll %d, Accept %q, %s: other bulk than that of a first poll", n+1, accept, encoding)
+				}
+			}
+		}
 	}
 }
 

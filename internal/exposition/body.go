@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -126,11 +127,10 @@ var gzipHeader = [...]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 func (b *Body) gzip() error {
 	s := b.s
 	s.head.Write(gzipHeader[:])
-	head := deflater{w: &s.head}
-	if _, err := head.Write(b.head); err != nil {
+	if err := flate.StatelessDeflate(&s.head, b.head, false, nil); err != nil {
 		return err
 	}
-	crc, size := head.crc, head.size
+	crc, size := crc32.ChecksumIEEE(b.head), int64(len(b.head))
 	opening := s.head.Len()
 	for _, f := range b.families {
 		p := f.ask(b.format, Gzip)
@@ -154,7 +154,8 @@ func (b *Body) gzip() error {
 
 	s.parts = append(s.parts, s.head.Bytes()[:opening])
 	for _, f := range b.families {
-		s.parts = append(s.parts, f.packed[b.format][Gzip].data)
+		p := &f.packed[b.format][Gzip]
+		s.parts = append(s.parts, p.head, p.data)
 	}
 	s.parts = append(s.parts, s.head.Bytes()[opening:])
 	return nil
@@ -181,7 +182,7 @@ func (b *Body) zstd() error {
 		if p.err != nil {
 			return p.err
 		}
-		s.parts = append(s.parts, p.data)
+		s.parts = append(s.parts, p.head, p.data)
 	}
 	s.parts = append(s.parts, s.ends[opening:])
 	return nil

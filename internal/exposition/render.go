@@ -32,31 +32,22 @@ func (f Format) Trailer() string {
 }
 
 const (
-	// chunk is the size of a buffer to render into.
-	chunk = 64 << 10
-	// run is the number of rows between two looks at the buffer's length, and
-	// spare the room that they are given in it.
-	run, spare = 64, 8 << 10
+	// chunk is the size of a buffer to render into, and spare the room that is
+	// left in it for one more piece.
+	chunk, spare = 64 << 10, 24 << 10
 )
 
-// render writes the family in pieces that fill the buffer, and returns the
+// render writes the family in parts that fill the buffer, and returns the
 // buffer, which has grown if there was need.
 func (f *Family) render(w io.Writer, format Format, buf []byte) ([]byte, error) {
-	b := f.appendHead(buf[:0], format)
-	rows := f.table.rows()
-	for k := 0; k < rows; {
-		for end := min(k+run, rows); k < end; k++ {
-			i := f.table.row(k)
-			v := f.column.Value(i)
-			if math.IsNaN(v) {
-				continue
-			}
-			if format == Protobuf {
-				b = f.appendMetric(b, i, v)
-			} else {
-				b = f.appendLine(b, i, v, format)
-			}
-		}
+	size := 0
+	if format == Protobuf {
+		size = f.metricsSize()
+	}
+	b := f.appendHead(buf[:0], format, size)
+	var values [pieceRows]float64
+	for from := 0; from < f.table.rows(); from += pieceRows {
+		b = f.appendRows(b, format, from, f.values(values[:0], from))
 		if len(b) >= cap(buf)-spare {
 			if _, err := w.Write(b); err != nil {
 				return b, err
@@ -68,9 +59,34 @@ func (f *Family) render(w io.Writer, format Format, buf []byte) ([]byte, error) 
 	return b, err
 }
 
-func (f *Family) appendHead(b []byte, format Format) []byte {
+// values appends the values of the piece that begins with the row from.
+func (f *Family) values(v []float64, from int) []float64 {
+	for k := from; k < min(from+pieceRows, f.table.rows()); k++ {
+		v = append(v, f.column.Value(f.table.row(k)))
+	}
+	return v
+}
+
+// appendRows writes the samples with these values in the row from and those that
+// follow.
+func (f *Family) appendRows(b []byte, format Format, from int, values []float64) []byte {
+	for k, v := range values {
+		switch {
+		case math.IsNaN(v):
+		case format == Protobuf:
+			b = f.appendMetric(b, f.table.row(from+k), v)
+		default:
+			b = f.appendLine(b, f.table.row(from+k), v, format)
+		}
+	}
+	return b
+}
+
+// appendHead writes what precedes the samples, which take size bytes: that
+// matters in protobuf only.
+func (f *Family) appendHead(b []byte, format Format, size int) []byte {
 	if format == Protobuf {
-		return f.appendMessageHead(b)
+		return f.appendMessageHead(b, size)
 	}
 	help := helpText
 	if format == OpenMetrics {
@@ -187,10 +203,10 @@ const (
 	gaugeSize = 2 + 9 // the field Metric.gauge
 )
 
-// appendMessageHead writes the length of the family's message and the fields
-// that precede its metrics.
-func (f *Family) appendMessageHead(b []byte) []byte {
-	size := fieldSize(len(f.column.Name)) + fieldSize(len(f.column.Help)) + 2 + f.metricsSize()
+// appendMessageHead writes the length of the family's message, whose metrics take
+// size bytes, and the fields that precede them.
+func (f *Family) appendMessageHead(b []byte, size int) []byte {
+	size += fieldSize(len(f.column.Name)) + fieldSize(len(f.column.Help)) + 2
 	b = binary.AppendUvarint(b, uint64(size))
 	b = appendField(b, tagName, f.column.Name)
 	b = appendField(b, tagHelp, f.column.Help)

@@ -3,6 +3,10 @@
 // families that have a series for each of hundreds of thousands of things;
 // everything else is better off with the registry.
 //
+// A family is rendered while it is sent, or compressed once per poll. Of a
+// compressed form only those pieces are made anew in which a label or value has
+// changed since the poll before; see Family.Warm.
+//
 // It knows bytes only. Output equals that of
 // github.com/prometheus/common/expfmt, which its tests compare it with.
 package exposition
@@ -10,6 +14,7 @@ package exposition
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -50,6 +55,7 @@ type table struct {
 	labels []Label  // in name order
 	n      int      // rows
 	keep   []uint32 // indices of the rows to render; nil: all of them
+	prints []uint64 // of the labels in each piece of the rows to render
 
 	sizeOnce sync.Once
 	size     int // see fullSize
@@ -99,23 +105,43 @@ func NewFamilies(n int, labels []Label, columns []Column) ([]*Family, error) {
 // natural order, which is how a snapshot has them, are told apart at a glance;
 // any other order takes a set of all keys.
 func (t *table) check() *Refused {
-	var key, last []byte
-	for i := range t.n {
-		var ok bool
-		key, ok = t.key(key[:0], i)
-		if !ok || i > 0 && !naturalLess(last, key) {
-			return t.checkExactly()
-		}
-		key, last = last, key
+	if t.checkAscending() {
+		return nil
 	}
-	return nil
+	return t.checkExactly()
+}
+
+// checkAscending reports whether the rows are in ascending order and all of them
+// can be rendered. Of a row it looks at what differs from the row before.
+func (t *table) checkAscending() bool {
+	t.prints = make([]uint64, 0, pieces(t.n))
+	last := bytes.Repeat([]byte{separator}, len(t.labels)) // comes before all rows
+	var keys, others []byte
+	for from := 0; from < t.n; from += pieceRows {
+		keys, others = others[:0], keys // last may be in others
+		for i := from; i < min(from+pieceRows, t.n); i++ {
+			at := len(keys)
+			for j := range t.labels {
+				keys = append(t.labels[j].Append(keys, i), separator)
+			}
+			key := keys[at:]
+			same := common(last, key)
+			if !plainAs(last[same:], key[same:]) || !lessFrom(same, last, key) {
+				return false
+			}
+			last = key
+		}
+		t.prints = append(t.prints, maphash.Bytes(seed, keys))
+	}
+	return true
 }
 
 func (t *table) checkExactly() *Refused {
 	var r *Refused
 	seen := make(map[string]struct{}, t.n)
 	keep := make([]uint32, 0, t.n)
-	var key []byte
+	t.prints = t.prints[:0]
+	var key, keys []byte
 	for i := range t.n {
 		var ok bool
 		key, ok = t.key(key[:0], i)
@@ -123,15 +149,22 @@ func (t *table) checkExactly() *Refused {
 		if ok && !twice {
 			seen[string(key)] = struct{}{}
 			keep = append(keep, uint32(i))
+			if keys = append(keys, key...); len(keep)%pieceRows == 0 {
+				t.prints = append(t.prints, maphash.Bytes(seed, keys))
+				keys = keys[:0]
+			}
 			continue
 		}
 		if r == nil {
-			r = &Refused{Row: i, Key: fmt.Sprintf("%q", bytes.Split(key, []byte{separator})), Why: "a second row with the same labels"}
+			r = &Refused{Row: i, Key: fmt.Sprintf("%q", bytes.Split(key[:len(key)-1], []byte{separator})), Why: "a second row with the same labels"}
 			if !ok {
 				r.Why = "a label value that would need escaping"
 			}
 		}
 		r.Rows++
+	}
+	if len(keys) > 0 {
+		t.prints = append(t.prints, maphash.Bytes(seed, keys))
 	}
 	if r != nil {
 		t.keep = keep
@@ -139,47 +172,67 @@ func (t *table) checkExactly() *Refused {
 	return r
 }
 
-// separator stands between label values in a key; plain values do not have it.
-const separator = 0xff
+// separator stands behind each label value in a key; plain values do not have it.
+const separator = 0
 
-// key returns the label values of a row, and whether they can be rendered.
+// key appends the label values of a row, and returns whether they can be
+// rendered.
 func (t *table) key(b []byte, i int) ([]byte, bool) {
 	ok := true
 	for j := range t.labels {
-		if j > 0 {
-			b = append(b, separator)
-		}
 		at := len(b)
 		b = t.labels[j].Append(b, i)
-		ok = ok && plain(b[at:])
+		for _, c := range b[at:] {
+			ok = ok && plain(c)
+		}
+		b = append(b, separator)
 	}
 	return b, ok
 }
 
-// plain reports whether all of b can stand in a label value as it is.
-func plain(b []byte) bool {
-	for _, c := range b {
-		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+// plain reports whether a label value can have c as it is.
+func plain(c byte) bool { return c >= 0x20 && c <= 0x7e && c != '"' && c != '\\' }
+
+// plainAs reports whether what is left of a key is plain, given what is left of
+// one that is, behind the bytes that they share: then both have as many
+// separators.
+func plainAs(other, key []byte) bool {
+	n := 0
+	for _, c := range other {
+		if c == separator {
+			n--
+		}
+	}
+	for _, c := range key {
+		if c == separator {
+			n++
+		} else if !plain(c) {
 			return false
 		}
 	}
-	return true
+	return n == 0
 }
 
-// naturalLess orders keys by their words, runs of letters and digits: a shorter
-// word comes first, then by bytes. So 1.ff precedes 1.100, and 9.0 precedes 10.0.
-func naturalLess(a, b []byte) bool {
-	n := min(len(a), len(b))
+// common returns how many bytes a and b have in common at their beginning.
+func common(a, b []byte) int {
 	i := 0
-	for i < n && a[i] == b[i] {
+	for i < len(a) && i < len(b) && a[i] == b[i] {
 		i++
 	}
+	return i
+}
+
+// lessFrom reports whether a comes before b, which have their first i bytes in
+// common and no more. The order is by words, runs of letters and digits: a
+// shorter word comes first, then by bytes. So 1.ff precedes 1.100, and 9.0
+// precedes 10.0.
+func lessFrom(i int, a, b []byte) bool {
 	// The word of the first difference starts at the same place in both.
 	wa, wb := wordEnd(a, i), wordEnd(b, i)
 	switch {
 	case wa != wb:
 		return wa < wb
-	case i == n:
+	case i == len(a) || i == len(b):
 		return len(a) < len(b)
 	}
 	return a[i] < b[i]
