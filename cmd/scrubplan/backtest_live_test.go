@@ -183,7 +183,10 @@ func TestBacktest(t *testing.T) {
 				dir = t.TempDir()
 			}
 			path := filepath.Join(dir, r.String()+".jsonl.gz")
-			b := backtest{release: r, warmup: 10 * time.Minute, length: 40 * time.Minute, sample: 5 * time.Second, opens: 27 * time.Minute, sleep: "2"}
+			b := backtest{release: r, warmup: 10 * time.Minute, length: 40 * time.Minute, sample: 5 * time.Second, opens: 27 * time.Minute, sleep: "4"}
+			if r >= cephtest.R20 { // which runs twice as many at a time
+				b.sleep = "3"
+			}
 			if _, err := os.Stat(path); err != nil {
 				b.recordTo(t, path)
 			}

@@ -1,8 +1,6 @@
 package forecast
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
@@ -102,12 +100,13 @@ func (in *Input) durations() (out [2][]int64, missing [2]int) {
 			begin = end
 		}
 	}
-	waits := in.Release >= 19 && waited(all)
-	if waits {
+	if in.Release >= 19 && waited(all) {
 		in.withoutWaits(all)
 	}
-	for k := range all {
-		missing[all[k].level] += all[k].fill(in)
+	shallow, deep := all[:len(all)/2], all[len(all)/2:]
+	for k := range shallow {
+		missing[scrub.Deep] += deep[k].fill(in, nil)
+		missing[scrub.Shallow] += shallow[k].fill(in, &deep[k])
 	}
 	return out, missing
 }
@@ -122,7 +121,8 @@ type pace struct {
 	points []point    // those
 	line   line
 	known  bool
-	waits  bool // what was measured holds waits that line does not
+	of     int  // how many measures the line stands for
+	waits  bool // which hold waits that the line does not
 }
 
 // point is one measure.
@@ -165,18 +165,19 @@ func (p *pace) youngest() {
 	}
 }
 
-// fill writes the durations, and returns how many are defaults.
-func (p *pace) fill(in *Input) (missing int) {
+// fill writes the durations, and returns how many are defaults. deep is what is
+// known of deep scrubs of the same pool, nil where these are the deep ones.
+func (p *pace) fill(in *Input, deep *pace) (missing int) {
 	for i := range p.pgs {
 		pg := &p.pgs[i]
 		d, own := in.measured(pg, p.level)
 		own = own && p.level.Stamp(pg) >= p.young
 		switch {
-		case own && p.waits && in.Measured[pg.ID][p.level] == 0: // it holds the work, and may hold a wait
-			d = min(d, p.line.at(size(pg, p.level)))
+		case own && p.waits && p.known && in.Measured[pg.ID][p.level] == 0: // it holds the work, and may hold a wait
+			d = min(d, p.expect(pg, deep))
 		case own:
 		case p.known:
-			d = p.line.at(size(pg, p.level))
+			d = p.expect(pg, deep)
 		default:
 			d = byDefault(pg, p.level)
 			if !pg.State.Has(ceph.StateUnknown) {
@@ -188,129 +189,14 @@ func (p *pace) fill(in *Input) (missing int) {
 	return missing
 }
 
-// natural is how far the middle of scrub times may lie above the twentieth of
-// them, PGs' sizes apart, before waits are taken to be in them.
-const natural = 1.5
-
-// waited reports whether what was measured holds waits for replicas. From 19 on
-// last_scrub_duration begins before they have agreed: on a loaded release 20,
-// scrubs of equal size said 4 to 50 seconds, where a release 18 with the same
-// data and pace said 4. Waits only add, and some scrubs do not wait: where the
-// middle lies so far above the least that work alone does not explain it.
-func waited(all []pace) bool {
-	var ratios []float64
-	for k := range all {
-		all[k].rank()
-		for _, p := range all[k].points {
-			if !p.pure {
-				ratios = append(ratios, p.ratio)
-			}
-		}
+// expect is how long a scrub of the PG takes by what was measured of others. Of a
+// few scrubs all may have waited, but a shallow one does no more than a deep one.
+func (p *pace) expect(pg *ceph.PG, deep *pace) float64 {
+	d := p.line.at(size(pg, p.level))
+	if p.waits && p.of < 3*atLeast && deep != nil && deep.known {
+		d = min(d, deep.line.at(size(pg, scrub.Deep)))
 	}
-	if len(ratios) < atLeast {
-		return false
-	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2] > natural*ratios[len(ratios)/20]
-}
-
-// rank sorts the points by how far they lie above the line.
-func (p *pace) rank() {
-	for i := range p.points {
-		q := &p.points[i]
-		q.ratio = q.took / max(p.line.at(q.size), 1e-3)
-	}
-	slices.SortFunc(p.points, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.ratio, b.ratio), cmp.Compare(a.size, b.size))
-	})
-}
-
-// alike names pools whose scrubs do the same work per object and byte: of one
-// kind, on the same OSDs.
-type alike struct {
-	level   scrub.Level
-	kind    ceph.PoolType
-	profile string
-	rule    int
-}
-
-// withoutWaits replaces the lines of pools that are alike by one through the
-// least of their measures. The more replicas a pool has, the fewer of its scrubs
-// do not wait, so alone it may not show the work.
-func (in *Input) withoutWaits(all []pace) {
-	groups := make(map[alike][]*pace)
-	pools := make(map[int32]*ceph.Pool, len(in.Map.Pools))
-	for i := range in.Map.Pools {
-		pools[in.Map.Pools[i].ID] = &in.Map.Pools[i]
-	}
-	for k := range all {
-		p := &all[k]
-		if pool := pools[p.pgs[0].ID.Pool]; pool != nil {
-			key := alike{p.level, pool.Type, pool.ErasureProfile, pool.CrushRule}
-			groups[key] = append(groups[key], p)
-		}
-	}
-	for _, group := range groups {
-		joint := pace{}
-		for _, p := range group {
-			joint.all = append(joint.all, p.all...)
-		}
-		joint.youngest()
-		joint.least()
-		joint.slowDown()
-		for _, p := range group {
-			if !p.known {
-				continue
-			}
-			p.least()
-			p.waits = true
-			if p.middle() <= different*joint.line.at(p.middleSize()) {
-				p.line = joint.line
-			}
-		}
-	}
-}
-
-// different is how far a pool's own least may lie above that of pools alike.
-// Beyond it they are not: other disks, or measures of another pace.
-const different = 2.5
-
-// middleSize is the mean size of the points, middle what the line says of it.
-func (p *pace) middleSize() float64 {
-	sum := 0.0
-	for _, q := range p.points {
-		sum += q.size
-	}
-	return sum / float64(max(1, len(p.points)))
-}
-
-func (p *pace) middle() float64 { return p.line.at(p.middleSize()) }
-
-// least puts the line through the least of the measures: of the lower half again
-// the lower half, down to an eighth or a few.
-func (p *pace) least() {
-	p.through()
-	for least := max(4, len(p.points)/8); len(p.points) > least; {
-		p.rank()
-		p.points = p.points[:(len(p.points)+1)/2]
-		p.through()
-	}
-}
-
-// slowDown raises the line where all of the latest scrubs took far longer: then
-// what it goes through is from before the OSDs were told to scrub more slowly.
-// Of a dozen scrubs one or the other does not wait.
-func (p *pace) slowDown() {
-	const latest, slower = 12, 1.3
-	slices.SortFunc(p.all, func(a, b point) int { return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.size, b.size)) })
-	least := math.Inf(1)
-	for _, q := range p.all[:min(latest, len(p.all))] {
-		least = min(least, q.took/max(p.line.at(q.size), 1e-3))
-	}
-	if len(p.all) >= latest && least > slower {
-		p.line.fixed *= least
-		p.line.slope *= least
-	}
+	return d
 }
 
 // through puts the line through the points.
@@ -320,6 +206,7 @@ func (p *pace) through() {
 		f.add(q.size, q.took)
 	}
 	p.line, p.known = f.line()
+	p.of = len(p.points)
 }
 
 func byDefault(pg *ceph.PG, l scrub.Level) float64 {
