@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/ceph"
@@ -120,25 +121,47 @@ func (p *pace) differs(l line) bool {
 // waits: of scrubs that mostly wait, between a twentieth and half do not.
 const leastShare = 0.1
 
-// least puts the line through the least of the youngest measures. If all of the
-// latest took far longer, it is through these alone: the others are from before
-// the OSDs were told to scrub more slowly.
+// least puts the line through the least of the youngest measures, or through
+// those since a change of pace alone.
 func (p *pace) least() {
-	const some, many, latest, slower = 150, 5000, 24, 1.3
+	const some, many = 150, 5000
 	slices.SortFunc(p.all, func(a, b point) int {
 		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.size, b.size), cmp.Compare(a.took, b.took))
 	})
 	young := p.all[:min(len(p.all), max(some, min(many, len(p.all)/recentShare)))]
 	p.line, p.known = quantile(young, leastShare)
-	slow := 0
-	for slow < len(young) && young[slow].took > slower*p.line.at(young[slow].size) {
-		slow++
-	}
-	if slow >= latest {
-		young = young[:slow]
+	if n := slower(young, p.line); n > 0 {
+		young = young[:n]
 		p.line, p.known = quantile(young, leastShare)
 	}
 	p.of = len(young)
+}
+
+// slower returns how many of the measures, the latest first, are since OSDs were
+// told to scrub more slowly; 0 if that is not to be seen. Where a share q of the
+// others lie as far above the line as each of the latest n does, that comes by
+// chance in q to the power of n of cases. n is where it does so least.
+func slower(young []point, l line) int {
+	const chance = 1e-6
+	ratios := make([]float64, len(young))
+	for i, q := range young {
+		ratios[i] = q.took / max(l.at(q.size), 1e-3)
+	}
+	n, best := 0, math.Log(chance)
+	least := math.Inf(1)
+	for i := range len(ratios) - 1 {
+		least = min(least, ratios[i])
+		as := 1 // or one more of them could
+		for _, r := range ratios[i+1:] {
+			if r >= least {
+				as++
+			}
+		}
+		if p := float64(i+1) * math.Log(float64(as)/float64(len(ratios)-i)); p < best {
+			n, best = i+1, p
+		}
+	}
+	return n
 }
 
 // quantile returns the line below which that share of the points lie: the one

@@ -155,3 +155,27 @@ func TestQuantileIsTheBestLine(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestSlowerScrubsAreToldFromScrubsThatWaited(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		took []float64 // the latest first; of work for which one second was expected
+		want int
+	}{
+		{"five of another pace", []float64{44, 11, 63, 35, 46, 2.1, 1.2, 1, 1.1, 1.3, 1.8, 3.2, 0.9, 1, 1.6, 1.7, 1.4, 1.4, 1.3, 1.4, 2.9, 4.2, 1.3, 2.2, 1, 1.2, 3.8, 2.9}, 5},
+		{"five that waited", []float64{3.1, 2.7, 4.4, 6.1, 3.3, 1, 1.2, 2.7, 5.1, 1, 3.4, 1.4, 1.9, 7.2, 1.1, 2.8, 4.5, 1, 2.1, 1.6, 3.9, 1.3, 6.4, 1.8}, 0},
+		{"most of another pace", []float64{9, 8, 17, 8, 8, 38, 15, 9, 8, 39, 58, 8, 11, 15, 16, 1.2, 1.1, 3, 1}, 15},
+		{"two", []float64{50, 60}, 0},
+		{"none", nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var points []point
+			for _, s := range tt.took {
+				points = append(points, point{took: s})
+			}
+			if got := slower(points, line{fixed: 1}); got != tt.want {
+				t.Errorf("%d, want %d", got, tt.want)
+			}
+		})
+	}
+}
