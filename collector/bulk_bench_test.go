@@ -131,12 +131,12 @@ type steadySnapshot struct {
 
 func (s steadySnapshot) Emit(e *Emitter) {
 	p := s.p
-	last := func(at, every uint32) uint32 { return s.now - (s.now-at)%every }
-	deep := func(i int) uint32 { return last(p.weekly[i], week) }
+	shallow := func(i int) uint32 { return s.now - (s.now-p.daily[i])%day }
+	deep := func(i int) uint32 { return s.now - (s.now-p.weekly[i])%week }
 	e.Bulk(p.n, []BulkLabel{bulkPGID, bulkPool},
 		BulkColumn{p.age, func(i int) float64 { return float64(s.now - deep(i)) }},
 		BulkColumn{p.deep, func(i int) float64 { return float64(deep(i)) }},
-		BulkColumn{p.shallow, func(i int) float64 { return float64(max(deep(i), last(p.daily[i], day))) }})
+		BulkColumn{p.shallow, func(i int) float64 { return float64(max(deep(i), shallow(i))) }})
 }
 
 // BenchmarkExposition compares, in every format and encoding and in one run,
