@@ -1,22 +1,17 @@
 package collector
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,105 +19,28 @@ import (
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/cluster"
+	promtest "github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/prometheus"
 )
-
-// promServer is a running Prometheus.
-type promServer struct {
-	url string
-	out *bytes.Buffer
-}
 
 // job is a target to be scraped.
 type job struct {
-	name   string
-	server *httptest.Server
+	name, address string
 }
 
 // startPrometheus runs the binary until the test ends.
-func startPrometheus(t *testing.T, binary string, interval time.Duration, args []string, jobs ...job) *promServer {
+func startPrometheus(t *testing.T, binary string, interval time.Duration, args []string, jobs ...job) *promtest.Server {
 	t.Helper()
-	dir := t.TempDir()
-	var conf strings.Builder
-	fmt.Fprintf(&conf, "global:\n  scrape_interval: %s\n  scrape_timeout: %s\nscrape_configs:\n", interval, interval)
+	var scrapes []any
 	for _, j := range jobs {
-		fmt.Fprintf(&conf, "  - job_name: %s\n    static_configs:\n      - targets: [%q]\n", j.name, j.server.Listener.Addr())
+		scrapes = append(scrapes, map[string]any{"job_name": j.name, "static_configs": []any{map[string]any{"targets": []string{j.address}}}})
 	}
-	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(conf.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	address := freeAddress(t)
-	s := &promServer{url: "http://" + address, out: &bytes.Buffer{}}
-	cmd := exec.Command(binary, append([]string{
-		"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
-	}, args...)...)
-	cmd.Stdout, cmd.Stderr = s.out, s.out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("prometheus:\n%s", s.out)
-		}
-	})
-	return s
+	return promtest.Start(t, promtest.Options{Binary: binary, Args: args, Config: map[string]any{
+		"global":         map[string]string{"scrape_interval": interval.String(), "scrape_timeout": interval.String()},
+		"scrape_configs": scrapes,
+	}})
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-var errNoAnswer = errors.New("no answer")
-
-// query returns the single number that the expression yields.
-func (s *promServer) query(expr string) (float64, error) {
-	resp, err := http.Get(s.url + "/api/v1/query?query=" + url.QueryEscape(expr))
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	var a struct {
-		Data struct {
-			Result []struct {
-				Value [2]any `json:"value"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-		return 0, err
-	}
-	if len(a.Data.Result) != 1 {
-		return 0, errNoAnswer
-	}
-	text, _ := a.Data.Result[0].Value[1].(string)
-	return strconv.ParseFloat(text, 64)
-}
-
-// await waits until the expression has the value.
-func (s *promServer) await(t *testing.T, expr string, want float64, limit time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	for {
-		got, err := s.query(expr)
-		if err == nil && got == want {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s is %v (%v), want %v", expr, got, err, want)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
+func freeAddress(t *testing.T) string { return promtest.FreeAddress(t) }
 
 // prometheus3 returns the Prometheus of Debian's next release, unpacked beside
 // the roots of the test clusters.
@@ -221,10 +139,9 @@ func TestPrometheusIngestsEverySeries(t *testing.T) {
 	}
 	for name, command := range promServers(t) {
 		t.Run(name, func(t *testing.T) {
-			s := startPrometheus(t, command[0], time.Second, command[1:], job{"risk", server})
-			const limit = 2 * time.Minute
-			s.await(t, `up{job="risk"}`, 1, limit)
-			s.await(t, `scrape_samples_scraped{job="risk"}`, float64(samples), limit)
+			s := startPrometheus(t, command[0], time.Second, command[1:], job{"risk", server.Listener.Addr().String()})
+			s.Await(t, `up{job="risk"}`, 1)
+			s.Await(t, `scrape_samples_scraped{job="risk"}`, float64(samples))
 			for _, f := range families {
 				for _, m := range []int{0, len(f.Metric) / 2, len(f.Metric) - 1} {
 					if f.Metric[m].Gauge == nil {
@@ -234,9 +151,9 @@ func TestPrometheusIngestsEverySeries(t *testing.T) {
 					for _, l := range f.Metric[m].Label {
 						match = append(match, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
 					}
-					s.await(t, f.GetName()+"{"+strings.Join(match, ",")+"}", f.Metric[m].Gauge.GetValue(), limit)
+					s.Await(t, f.GetName()+"{"+strings.Join(match, ",")+"}", f.Metric[m].Gauge.GetValue())
 				}
-				s.await(t, "count("+f.GetName()+")", float64(len(f.Metric)), limit)
+				s.Await(t, "count("+f.GetName()+")", float64(len(f.Metric)))
 			}
 		})
 	}
@@ -267,14 +184,14 @@ func TestScrapeOf600000SeriesTakesLittleLongerThanStaticBytes(t *testing.T) {
 		static := httptest.NewServer(staticHandler(h))
 		defer static.Close()
 
-		s := startPrometheus(t, binary, interval, nil, job{"risk", ours}, job{"static", static})
+		s := startPrometheus(t, binary, interval, nil, job{"risk", ours.Listener.Addr().String()}, job{"static", static.Listener.Addr().String()})
 		var risk, same []float64
 		seen := map[float64]bool{}
 		for end := time.Now().Add(limit); time.Now().Before(end) && len(risk) < scrapes; time.Sleep(interval / 4) {
-			at, err1 := s.query(`timestamp(scrape_duration_seconds{job="risk"})`)
-			r, err2 := s.query(`scrape_duration_seconds{job="risk"}`)
-			b, err3 := s.query(`scrape_duration_seconds{job="static"}`)
-			n, err4 := s.query(`scrape_samples_scraped{job="risk"}`)
+			at, err1 := s.Number(`timestamp(scrape_duration_seconds{job="risk"})`)
+			r, err2 := s.Number(`scrape_duration_seconds{job="risk"}`)
+			b, err3 := s.Number(`scrape_duration_seconds{job="static"}`)
+			n, err4 := s.Number(`scrape_samples_scraped{job="risk"}`)
 			if errors.Join(err1, err2, err3, err4) != nil || seen[at] {
 				continue
 			}

@@ -109,7 +109,7 @@ func (r *rgwRig) check() {
 func (r *rgwRig) checkPrometheus(want s3Ledger) {
 	window := strconv.Itoa(int(time.Since(r.began).Seconds())+10) + "s"
 	value := func(q string) float64 {
-		v, err := r.prometheus.query(strings.ReplaceAll(q, "WINDOW", window))
+		v, err := r.prometheus.Number(strings.ReplaceAll(q, "WINDOW", window))
 		r.must(err)
 		return v
 	}
@@ -154,7 +154,7 @@ func TestNativeHistogramsReachPrometheus(t *testing.T) {
 	startExporter(t, buildExporter(t), address, "--path.run="+dir, "--rgw.ops-log="+filepath.Join(dir, "*.log"))
 	p := startRGWPrometheus(t, address, "--enable-feature=native-histograms")
 	awaitThat(t, time.Minute, func() (string, bool) {
-		n, err := p.query(`histogram_count(cephrisk_rgw_upload_size_bytes{kind="put"})`)
+		n, err := p.Number(`histogram_count(cephrisk_rgw_upload_size_bytes{kind="put"})`)
 		return fmt.Sprint(n, err), n == 100
 	})
 	for q, want := range map[string][2]float64{
@@ -163,7 +163,7 @@ func TestNativeHistogramsReachPrometheus(t *testing.T) {
 		`histogram_count(cephrisk_rgw_upload_duration_seconds{kind="put"})`:         {100, 100},
 		`histogram_quantile(0.9, cephrisk_rgw_upload_duration_seconds{kind="put"})`: {.075, .108},
 	} {
-		if got, err := p.query(q); err != nil || got < want[0] || got > want[1] {
+		if got, err := p.Number(q); err != nil || got < want[0] || got > want[1] {
 			t.Errorf("%s = %v, %v; want %v", q, got, err, want)
 		}
 	}

@@ -3,9 +3,7 @@ package collector
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -15,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest"
+	promtest "github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/prometheus"
 )
 
 // rgwRig is a cluster with two gateways behind a round-robin, the exporter that
@@ -28,7 +27,7 @@ type rgwRig struct {
 	exporter   *child
 	metrics    string
 	sockets    rgwReader // another exporter, on the gateways' sockets
-	prometheus *promServer
+	prometheus *promtest.Server
 	before     scraped // history: what earlier tests left in the logs
 	began      time.Time
 }
@@ -120,29 +119,14 @@ func (r *rgwRig) startPrometheus(target string) {
 	r.prometheus = startRGWPrometheus(r.t, target)
 	r.began = time.Now()
 	awaitThat(r.t, time.Minute, func() (string, bool) {
-		v, err := r.prometheus.query("count(cephrisk_rgw_uploads_completed_total)")
+		v, err := r.prometheus.Number("count(cephrisk_rgw_uploads_completed_total)")
 		return fmt.Sprint(v, err), err == nil && v > 0
 	})
 }
 
 // startRGWPrometheus runs a Prometheus that scrapes target once a second.
-func startRGWPrometheus(t *testing.T, target string, args ...string) *promServer {
-	cephtest.RequireTool(t, "prometheus")
-	return startPrometheus(t, "prometheus", time.Second, args, job{"x", &httptest.Server{Listener: listenerAt{at: target}}})
-}
-
-// listenerAt is a listener of another process.
-type listenerAt struct {
-	net.Listener
-	at string
-}
-
-func (l listenerAt) Addr() net.Addr {
-	addr, err := net.ResolveTCPAddr("tcp", l.at)
-	if err != nil {
-		panic(err) // it was printed from one
-	}
-	return addr
+func startRGWPrometheus(t *testing.T, target string, args ...string) *promtest.Server {
+	return startPrometheus(t, "", time.Second, args, job{"x", target})
 }
 
 // rename is what logrotate does by default: the gateway goes on with the

@@ -1,16 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,69 +9,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/exporter"
+	"github.com/ceph-risk/ceph_risk_exporter/internal/cephtest/prometheus"
 )
 
 // startPrometheus runs a Prometheus that scrapes the exporter every second, and
 // returns a function that asks it: value by label ceph_daemon.
 func startPrometheus(t *testing.T, e *exporter.Exporter) (query func(expr string) (map[string]float64, error)) {
 	t.Helper()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "prometheus.yml")
-	conf := fmt.Sprintf("global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: risk\n    static_configs:\n      - targets: [%q]\n", strings.TrimPrefix(e.URL, "http://"))
-	if err := os.WriteFile(file, []byte(conf), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("prometheus:\n%s", &out)
-		}
-	})
+	s := prometheus.Start(t, prometheus.Options{Config: map[string]any{
+		"global": map[string]string{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []any{map[string]any{
+			"job_name":       "risk",
+			"static_configs": []any{map[string]any{"targets": []string{strings.TrimPrefix(e.URL, "http://")}}},
+		}},
+	}})
 	return func(expr string) (map[string]float64, error) {
-		resp, err := http.Get("http://" + address + "/api/v1/query?query=" + url.QueryEscape(expr))
+		samples, err := s.Query(expr)
 		if err != nil {
 			return nil, err
 		}
-		defer resp.Body.Close()
-		var a struct {
-			Status string `json:"status"`
-			Error  string `json:"error"`
-			Data   struct {
-				Result []struct {
-					Metric map[string]string `json:"metric"`
-					Value  [2]any            `json:"value"`
-				} `json:"result"`
-			} `json:"data"`
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-			return nil, err
-		}
-		if a.Status != "success" {
-			return nil, fmt.Errorf("%s: %s", expr, a.Error)
-		}
 		values := map[string]float64{}
-		for _, r := range a.Data.Result {
-			text, _ := r.Value[1].(string)
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				return nil, err
-			}
-			values[r.Metric["ceph_daemon"]+" "+r.Metric["device_class"]+r.Metric["role"]] = v
+		for _, one := range samples {
+			values[one.Labels["ceph_daemon"]+" "+one.Labels["device_class"]+one.Labels["role"]] = one.Value
 		}
 		return values, nil
 	}
