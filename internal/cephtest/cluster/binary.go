@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,4 +57,14 @@ func Binary(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: build cephcluster: %w", ErrUnavailable, err)
 	}
 	return path, nil
+}
+
+// writeProgram writes a file that can be run at once. A child that another
+// goroutine starts meanwhile would have the file open for writing until it runs
+// its own program, and until then nobody can run the file ("text file busy",
+// https://go.dev/issue/22315): so none is started meanwhile.
+func writeProgram(path string, data []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, data, 0o755)
 }

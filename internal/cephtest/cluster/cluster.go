@@ -157,7 +157,7 @@ func (c *Cluster) bringIn(name string) (string, error) {
 		return name, fmt.Errorf("command %s: %w", name, err)
 	}
 	inside := filepath.Join(dir, filepath.Base(path))
-	if err := os.WriteFile(inside, data, 0o755); err != nil {
+	if err := writeProgram(inside, data); err != nil {
 		return name, fmt.Errorf("command %s: %w", name, err)
 	}
 	if c.tools == nil {

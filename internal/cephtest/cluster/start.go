@@ -149,7 +149,7 @@ func copyInto(dir, binary string) (string, error) {
 		return "", fmt.Errorf("start: %w", err)
 	}
 	path := filepath.Join(dir, "cephcluster")
-	if err := os.WriteFile(path, data, 0o755); err != nil {
+	if err := writeProgram(path, data); err != nil {
 		return "", fmt.Errorf("start: %w", err)
 	}
 	return path, nil
