@@ -127,9 +127,9 @@ type pace struct {
 
 // point is one measure.
 type point struct {
-	at                ceph.Stamp
-	size, took, ratio float64 // ratio to a line
-	pure              bool    // known to hold no wait
+	at         ceph.Stamp
+	size, took float64
+	pure       bool // known to hold no wait
 }
 
 func (in *Input) pace(pgs []ceph.PG, l scrub.Level, out []int64) pace {

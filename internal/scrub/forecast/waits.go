@@ -21,10 +21,9 @@ const natural = 1.5
 func waited(all []pace) bool {
 	var ratios []float64
 	for k := range all {
-		all[k].rank()
-		for _, p := range all[k].points {
-			if !p.pure {
-				ratios = append(ratios, p.ratio)
+		for _, q := range all[k].points {
+			if !q.pure {
+				ratios = append(ratios, q.above(all[k].line))
 			}
 		}
 	}
@@ -35,16 +34,8 @@ func waited(all []pace) bool {
 	return ratios[len(ratios)/2] > natural*ratios[len(ratios)/20]
 }
 
-// rank sorts the points by how far they lie above the line.
-func (p *pace) rank() {
-	for i := range p.points {
-		q := &p.points[i]
-		q.ratio = q.took / max(p.line.at(q.size), 1e-3)
-	}
-	slices.SortFunc(p.points, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.ratio, b.ratio), cmp.Compare(a.size, b.size))
-	})
-}
+// above returns how many times what the line says the measure is.
+func (q point) above(l line) float64 { return q.took / max(l.at(q.size), 1e-3) }
 
 // alike names pools whose scrubs do the same work per object and byte: of one
 // kind, on the same OSDs.
@@ -145,7 +136,7 @@ func slower(young []point, l line) int {
 	const chance = 1e-6
 	ratios := make([]float64, len(young))
 	for i, q := range young {
-		ratios[i] = q.took / max(l.at(q.size), 1e-3)
+		ratios[i] = q.above(l)
 	}
 	n, best := 0, math.Log(chance)
 	least := math.Inf(1)
